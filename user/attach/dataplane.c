@@ -70,7 +70,7 @@ static int earlier_open(struct dataplane *dp, const struct config *c)
 		dp->lost = !err;
 	}
 	if (err == -EPROTO) {
-		err = adopt_open(dp);
+		err = adopt_open(&dp->pin);
 		if (err)
 			return err;
 	}
@@ -103,9 +103,9 @@ static int maps_open(struct dataplane *dp, const struct config *c)
 		err = err ?: pins_open(c->pin_dir, &dp->pins);
 	}
 	if (!err && dp->pin.adopt)
-		err = adopt_fill(dp);
+		err = adopt_fill(&dp->pin, dp->prog.skel, &dp->pins);
 	else if (!err)
-		err = adopt_layout_pin(dp, c->pin_dir);
+		err = adopt_layout_pin(dp->prog.skel->obj, c->pin_dir);
 	if (err)
 		msg("%s: opening the maps: %s", c->pin_dir, strerror(-err));
 	return err;
@@ -127,7 +127,7 @@ int dataplane_load(const struct config *c, struct dataplane **out)
 		msg("a timer: %s", strerror(-err));
 		goto close;
 	}
-	err = pin_dir_lock(dp, c->pin_dir);
+	err = pin_dir_lock(&dp->pin, c->pin_dir);
 	if (err)
 		goto close;
 	locked = 1;
@@ -137,8 +137,8 @@ int dataplane_load(const struct config *c, struct dataplane **out)
 	err = programs_open(dp, c);
 	dp->qdisc.skel = dp->prog.skel;
 	if (!err && dp->pin.adopt)
-		err = adopt_plan(dp);
-	was = dp->fresh ? NULL : dp->pin.adopt ? adopt_control(dp) : dp->pins.ctl;
+		err = adopt_plan(&dp->pin, dp->prog.skel->obj);
+	was = dp->fresh ? NULL : dp->pin.adopt ? adopt_control(&dp->pin) : dp->pins.ctl;
 	err = err ?: programs_load(dp, c, was) ?: maps_open(dp, c);
 	if (err)
 		return dataplane_undo(dp, err);
@@ -165,7 +165,7 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 	err = err ?: queues_check(&dp->qdisc, c);
 	err = err ?: keys_apply(dp, c) ?: peers_apply(&dp->pins, c);
 	if (!err && dp->pin.adopt)
-		err = adopt_commit(dp);
+		err = adopt_commit(&dp->pin, dp->pins.ctl);
 	/* Another version's continues until the programs are replaced, which waits for RCU. */
 	if (!err && !dp->pin.adopt)
 		err = cc_register(dp, c);
@@ -187,8 +187,8 @@ void dataplane_commit(struct dataplane *dp, const struct config *c)
 	epoch_next(dp, c);
 	linger_begin(dp);
 	if (!dp->running) {
-		adopt_finish(dp);
-		adopt_close(dp);
+		adopt_finish(&dp->pin);
+		adopt_close(&dp->pin);
 		dp->running = 1;
 	}
 }
@@ -201,11 +201,11 @@ int dataplane_undo(struct dataplane *dp, int err)
 		msg("nothing is left attached");
 		return exit_code(err, 1);
 	}
-	if (adopt_is_committed(dp))
+	if (adopt_is_committed(&dp->pin))
 		msg("the maps are this version's now; what was not replaced goes on by itself: start this version again, or the other");
 	else
 		msg("what the earlier daemon attached stays as it was");
-	rmdir(dp->pin_dir); /* fails while there is something in it */
+	rmdir(dp->pin.dir); /* fails while there is something in it */
 	dataplane_close(dp);
 	return exit_code(err, 0);
 }
@@ -318,7 +318,7 @@ void dataplane_beat(struct dataplane *dp, const struct config *c)
 	__u64 now = now_ns();
 
 	dp->pins.ctl->heartbeat_ns = now;
-	pins_watch(dp);
+	pins_watch(&dp->pin);
 	/* The tracer was killed. */
 	if (dp->pins.ctl->trace_on && now > dp->pins.ctl->trace_until_ns)
 		dp->pins.ctl->trace_on = 0;
@@ -341,7 +341,7 @@ void dataplane_tick(struct dataplane *dp, const struct config *c)
 
 void dataplane_keep(struct dataplane *dp)
 {
-	pins_keep(dp);
+	pins_keep(&dp->pin);
 }
 
 const struct pins *dataplane_pins(const struct dataplane *dp)

@@ -29,7 +29,7 @@ int dataplane_detach(struct dataplane *dp)
 	struct leaving l;
 	char usual[sizeof(ctl->cc_default)] = "";
 
-	pins_watch(dp); /* they record what is to be removed, and where the congestion control is */
+	pins_watch(&dp->pin); /* they record what is to be removed, and where the congestion control is */
 	if (ctl) {
 		memcpy(usual, ctl->cc_default, sizeof(usual));
 		if (!ctl->bypass) {
@@ -40,11 +40,11 @@ int dataplane_detach(struct dataplane *dp)
 		}
 		err = ports_drop(dp, NULL);
 		err = cc_restore_default(ctl, "as it was before") ?: err;
-		cc_pin_restore(dp->pin_dir, ctl); /* its pin, needed to unregister it, may have been removed */
+		cc_pin_restore(dp->pin.dir, ctl); /* its pin, needed to unregister it, may have been removed */
 	}
-	err = cc_unregister(dp->pin_dir) ?: err;
+	err = cc_unregister(dp->pin.dir) ?: err;
 	err = queues_apply(&dp->qdisc, NULL) ?: err;
-	queue_unregister(dp->pin_dir);
+	queue_unregister(dp->pin.dir);
 	/* Sockets that still have it get the machine's own, which it was before, with their next ACK. */
 	if (ctl && !err) {
 		memset(ctl->cc_name, 0, sizeof(ctl->cc_name));
@@ -53,9 +53,9 @@ int dataplane_detach(struct dataplane *dp)
 	/* The pins record what is left: another detach removes it. */
 	if (err)
 		msg("%s: not everything could be removed, so the pins stay: run 'sluiced --detach --pin-dir %s'",
-		    dp->pin_dir, dp->pin_dir);
+		    dp->pin.dir, dp->pin.dir);
 	else
-		adopt_pins_remove(dp->pin_dir);
+		adopt_pins_remove(dp->pin.dir);
 	dataplane_close(dp);
 	return err ? EXIT_FAILED : EXIT_DONE;
 }
@@ -77,17 +77,17 @@ static int dataplane_detach_other(struct dataplane *dp, struct leftover *l, cons
 		xdp_forget(0, l->old_id);
 	links_each(leftover_ingress_remove, l);
 	queues_apply(&dp->qdisc, NULL);
-	queue_unregister(dp->pin_dir);
-	err = cc_unregister(dp->pin_dir);
+	queue_unregister(dp->pin.dir);
+	err = cc_unregister(dp->pin.dir);
 	if (err) {
 		msg("%s: filters, routes and XDP programs are removed, and the pins stay: run 'sluiced --detach --pin-dir %s' again",
-		    dp->pin_dir, dp->pin_dir);
+		    dp->pin.dir, dp->pin.dir);
 		dataplane_close(dp);
 		return EXIT_FAILED;
 	}
-	adopt_pins_remove(dp->pin_dir);
+	adopt_pins_remove(dp->pin.dir);
 	msg("%s: was %s: filters of %d interface%s, routes, congestion control and pins are removed; clsact qdiscs, the default congestion control and PFC of NICs stay: see 'tc qdisc show clsact', 'sysctl net.ipv4.tcp_congestion_control' and 'dcb pfc show dev ...'",
-	    dp->pin_dir, what, l->interfaces, PLURAL(l->interfaces));
+	    dp->pin.dir, what, l->interfaces, PLURAL(l->interfaces));
 	dataplane_close(dp);
 	return EXIT_DONE;
 }
@@ -125,7 +125,7 @@ int dataplane_detach_dir(const char *pin_dir)
 	dp = dataplane_new();
 	if (!dp)
 		return EXIT_FAILED;
-	err = pin_dir_lock(dp, pin_dir);
+	err = pin_dir_lock(&dp->pin, pin_dir);
 	if (err)
 		goto close;
 	/* If the maps are neither version's, their counters identify the attached programs. */

@@ -19,7 +19,7 @@ struct dataplane *dataplane_new(void)
 	if (!dp)
 		return NULL;
 	dp->pin.lock_fd = dp->linger_fd = -1;
-	dp->qdisc.pin_dir = dp->pin_dir;
+	dp->qdisc.pin_dir = dp->pin.dir;
 	libbpf_init();
 	xdp_init();
 	return dp;
@@ -31,9 +31,9 @@ void dataplane_close(struct dataplane *dp)
 
 	if (!dp)
 		return;
-	pins_release(dp);
+	pins_release(&dp->pin);
 	pins_close(&dp->pins);
-	adopt_close(dp);
+	adopt_close(&dp->pin);
 	pods_forget(dp);
 	for (k = 0; k < RELOADS_MAX && dp->prog.more[k]; k++)
 		sluice_bpf__destroy(dp->prog.more[k]);

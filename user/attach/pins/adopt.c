@@ -25,9 +25,10 @@
 #include <unistd.h>
 #include "attach/pins/adopt.h"
 #include "attach/pins/pin_swap.h"
-#include "attach/state/state.h"
+#include "attach/state/pins_room.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"
+#include "lib/pins.h"
 #include "sluice.skel.h"
 
 #define ADOPT_BATCH 256
@@ -59,53 +60,53 @@ struct adopt {
 	int committed;
 };
 
-int adopt_open(struct dataplane *dp)
+int adopt_open(struct pins_room *room)
 {
 	char next[ADOPT_DIR];
 	struct btf *btf;
 	unsigned int i;
 
-	pin_path(next, sizeof(next), dp->pin_dir, "next");
+	pin_path(next, sizeof(next), room->dir, "next");
 	if (!access(next, F_OK)) { /* adopt_recover() could not remove it, and libbpf would use its maps */
 		msg("%s: an upgrade that was interrupted left this directory: remove it, and start sluiced again",
 		    next);
 		return -EEXIST;
 	}
-	btf = adopt_layout_read(dp->pin_dir);
+	btf = adopt_layout_read(room->dir);
 	if (!btf) {
 		msg("%s: the maps there are of another version, and its layout cannot be read (%s): run 'sluiced --detach --pin-dir %s' first",
-		    dp->pin_dir, strerror(errno), dp->pin_dir);
+		    room->dir, strerror(errno), room->dir);
 		return -EPROTO;
 	}
-	dp->pin.adopt = calloc(1, sizeof(*dp->pin.adopt));
-	if (!dp->pin.adopt) {
+	room->adopt = calloc(1, sizeof(*room->adopt));
+	if (!room->adopt) {
 		btf__free(btf);
 		return -ENOMEM;
 	}
-	dp->pin.adopt->btf = btf;
+	room->adopt->btf = btf;
 	for (i = 0; i < ADOPT_MAPS; i++) {
-		dp->pin.adopt->map[i].name = pin_names[i];
-		dp->pin.adopt->map[i].fd = -1;
+		room->adopt->map[i].name = pin_names[i];
+		room->adopt->map[i].fd = -1;
 	}
 	return 0;
 }
 
-const struct control *adopt_control(const struct dataplane *dp)
+const struct control *adopt_control(const struct pins_room *room)
 {
-	return &dp->pin.adopt->control;
+	return &room->adopt->control;
 }
 
-int adopt_fill(struct dataplane *dp)
+int adopt_fill(struct pins_room *room, struct sluice_bpf *s, struct pins *pins)
 {
 	char next[ADOPT_DIR];
 	__u32 zero = 0;
 	int err;
 
-	pin_path(next, sizeof(next), dp->pin_dir, "next");
-	if (bpf_map_update_elem(bpf_map__fd(dp->prog.skel->maps.control), &zero, &dp->pin.adopt->control, BPF_ANY))
+	pin_path(next, sizeof(next), room->dir, "next");
+	if (bpf_map_update_elem(bpf_map__fd(s->maps.control), &zero, &room->adopt->control, BPF_ANY))
 		return -errno;
-	err = adopt_layout_pin(dp, next);
-	return err ?: pins_open(next, &dp->pins);
+	err = adopt_layout_pin(s->obj, next);
+	return err ?: pins_open(next, pins);
 }
 
 /* --- which maps are shared, carried or made anew --- */
@@ -235,13 +236,13 @@ static void plans_say(const struct adopt *a, const char *dir)
 	}
 }
 
-int adopt_plan(struct dataplane *dp)
+int adopt_plan(struct pins_room *room, struct bpf_object *obj)
 {
-	struct adopt *a = dp->pin.adopt;
+	struct adopt *a = room->adopt;
 	unsigned int i;
 	int err = 0;
 
-	a->own = layout_published(bpf_object__btf(dp->prog.skel->obj));
+	a->own = layout_published(bpf_object__btf(obj));
 	if (!a->own) {
 		err = -errno;
 		msg("describing the maps for other versions: %s", strerror(-err));
@@ -250,8 +251,8 @@ int adopt_plan(struct dataplane *dp)
 	for (i = 0; !err && i < ADOPT_MAPS; i++) {
 		struct adopt_map *m = &a->map[i];
 
-		m->to = bpf_object__find_map_by_name(dp->prog.skel->obj, m->name);
-		err = map_plan(a, m, dp->pin_dir, a->own);
+		m->to = bpf_object__find_map_by_name(obj, m->name);
+		err = map_plan(a, m, room->dir, a->own);
 		if (!err && m->how == ADOPT_SHARED)
 			err = bpf_map__reuse_fd(m->to, m->fd);
 		if (!err && !strcmp(m->name, "control"))
@@ -259,10 +260,10 @@ int adopt_plan(struct dataplane *dp)
 	}
 	if (err) {
 		msg("%s: the maps there are of another version, and %s cannot be understood: %s: run 'sluiced --detach --pin-dir %s' first",
-		    dp->pin_dir, a->map[i - 1].name, strerror(-err), dp->pin_dir);
+		    room->dir, a->map[i - 1].name, strerror(-err), room->dir);
 		return err;
 	}
-	plans_say(a, dp->pin_dir);
+	plans_say(a, room->dir);
 	a->control.abi = SLUICE_ABI;
 	a->control.cc_abi = 0; /* the previous owner's maps are gone */
 	a->control.epoch++;    /* parameters are read from peers anew */
@@ -376,17 +377,17 @@ static int abi_set(const struct adopt_map *control, __u32 abi)
 	return err;
 }
 
-int adopt_commit(struct dataplane *dp)
+int adopt_commit(struct pins_room *room, struct control *ctl)
 {
-	struct adopt *a = dp->pin.adopt;
+	struct adopt *a = room->adopt;
 	const struct adopt_map *control = map_of(a, "control"), *m;
 	struct control now = {};
 	char next[ADOPT_DIR], new[ADOPT_DIR];
 	unsigned int i;
 	int err = 0;
 
-	pin_path(next, sizeof(next), dp->pin_dir, "next");
-	pin_path(new, sizeof(new), dp->pin_dir, "new");
+	pin_path(next, sizeof(next), room->dir, "next");
+	pin_path(new, sizeof(new), room->dir, "new");
 	/* Counters last, because they are watched, and flows before them. */
 	for (i = ADOPT_MAPS; !err && i-- > 0;) {
 		m = &a->map[i];
@@ -399,7 +400,7 @@ int adopt_commit(struct dataplane *dp)
 	if (!err)
 		err = control_read(control, &now);
 	if (!err) {
-		dp->pins.ctl->bypass = now.bypass;
+		ctl->bypass = now.bypass;
 		m = map_of(a, "stats");
 		err = m->how == ADOPT_STATS ? stats_carry(a, m) : 0;
 	}
@@ -410,39 +411,39 @@ int adopt_commit(struct dataplane *dp)
 		abi_set(control, now.abi);
 	}
 	if (err) {
-		msg("%s: the maps of the other version stay at work: %s: start it again", dp->pin_dir, strerror(-err));
+		msg("%s: the maps of the other version stay at work: %s: start it again", room->dir, strerror(-err));
 		return err;
 	}
 	a->committed = 1;
-	err = pins_swap(dp->pin_dir);
+	err = pins_swap(room->dir);
 	if (!err)
-		old_xdp_remove(dp->pin_dir);
+		old_xdp_remove(room->dir);
 	return err;
 }
 
-void adopt_finish(struct dataplane *dp)
+void adopt_finish(struct pins_room *room)
 {
-	const struct adopt_map *stats = dp->pin.adopt ? map_of(dp->pin.adopt, "stats") : NULL;
+	const struct adopt_map *stats = room->adopt ? map_of(room->adopt, "stats") : NULL;
 
-	if (stats && stats->how == ADOPT_STATS && stats_carry(dp->pin.adopt, stats))
+	if (stats && stats->how == ADOPT_STATS && stats_carry(room->adopt, stats))
 		msg("stats: what was counted meanwhile by the other version's programs is lost");
-	old_retire(dp->pin_dir);
+	old_retire(room->dir);
 }
 
-int adopt_is_committed(const struct dataplane *dp)
+int adopt_is_committed(const struct pins_room *room)
 {
-	return dp->pin.adopt && dp->pin.adopt->committed;
+	return room->adopt && room->adopt->committed;
 }
 
-void adopt_close(struct dataplane *dp)
+void adopt_close(struct pins_room *room)
 {
-	struct adopt *a = dp->pin.adopt;
+	struct adopt *a = room->adopt;
 	unsigned int i;
 
 	if (!a)
 		return;
 	if (!a->committed)
-		dir_remove(dp->pin_dir, "next");
+		dir_remove(room->dir, "next");
 	for (i = 0; i < ADOPT_MAPS; i++) {
 		if (a->map[i].fd >= 0)
 			close(a->map[i].fd);
@@ -453,5 +454,5 @@ void adopt_close(struct dataplane *dp)
 	btf__free(a->own);
 	free(a->stats);
 	free(a);
-	dp->pin.adopt = NULL;
+	room->adopt = NULL;
 }

@@ -18,18 +18,18 @@
 #include <unistd.h>
 #include "attach/hook/tcx.h"
 #include "attach/pins/pin_dir.h"
-#include "attach/state/state.h"
+#include "attach/state/pins_room.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"
 
-int pin_dir_lock(struct dataplane *dp, const char *dir)
+int pin_dir_lock(struct pins_room *room, const char *dir)
 {
 	enum bpffs_state state = bpffs_state();
 	int err, made;
 
-	if (strlen(dir) >= sizeof(dp->pin_dir))
+	if (strlen(dir) >= sizeof(room->dir))
 		return -ENAMETOOLONG;
-	strcpy(dp->pin_dir, dir);
+	strcpy(room->dir, dir);
 	if (state == BPFFS_HIDDEN)
 		msg("%s: run it by '%s', which leaves /sys as it is", bpffs_what[state], bpffs_fix[state]);
 	else if (state != BPFFS_MOUNTED)
@@ -42,15 +42,15 @@ int pin_dir_lock(struct dataplane *dp, const char *dir)
 		msg("%s: %s", dir, strerror(-err));
 		return err;
 	}
-	dp->pin.lock_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dp->pin.lock_fd < 0) {
+	room->lock_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (room->lock_fd < 0) {
 		err = -errno;
 		msg("%s: %s: run it as root, or as its owner", dir, strerror(-err));
 		if (made)
 			rmdir(dir);
 		return err;
 	}
-	if (flock(dp->pin.lock_fd, LOCK_EX | LOCK_NB)) {
+	if (flock(room->lock_fd, LOCK_EX | LOCK_NB)) {
 		err = -errno;
 		if (err != -EWOULDBLOCK) {
 			msg("%s: locking the directory: %s", dir, strerror(-err));
@@ -66,78 +66,78 @@ int pin_dir_lock(struct dataplane *dp, const char *dir)
 
 /* --- pins that somebody removes --- */
 
-void pins_release(struct dataplane *dp)
+void pins_release(struct pins_room *room)
 {
-	while (dp->pin.kept_n)
-		close(dp->pin.kept[--dp->pin.kept_n].fd);
+	while (room->kept_n)
+		close(room->kept[--room->kept_n].fd);
 }
 
-void pins_keep(struct dataplane *dp)
+void pins_keep(struct pins_room *room)
 {
-	DIR *d = opendir(dp->pin_dir);
+	DIR *d = opendir(room->dir);
 	struct dirent *e;
 	char path[512];
 	int fd;
 
-	pins_release(dp);
+	pins_release(room);
 	if (!d)
-		msg_limited(&dp->pin.limit, 60, "%s: %s: pins that somebody removes there are not put back",
-			    dp->pin_dir, strerror(errno));
-	while (d && (e = readdir(d)) && dp->pin.kept_n < KEPT_PINS) {
-		if (tcx_pin_is(e->d_name) || strlen(e->d_name) >= sizeof(dp->pin.kept[0].name) || e->d_type == DT_DIR)
+		msg_limited(&room->limit, 60, "%s: %s: pins that somebody removes there are not put back", room->dir,
+			    strerror(errno));
+	while (d && (e = readdir(d)) && room->kept_n < KEPT_PINS) {
+		if (tcx_pin_is(e->d_name) || strlen(e->d_name) >= sizeof(room->kept[0].name) || e->d_type == DT_DIR)
 			continue;
-		pin_path(path, sizeof(path), dp->pin_dir, e->d_name);
+		pin_path(path, sizeof(path), room->dir, e->d_name);
 		fd = bpf_obj_get(path);
 		if (fd < 0) {
 			msg("%s: %s: if somebody removes it, it is not put back", path, strerror(errno));
 			continue;
 		}
-		strcpy(dp->pin.kept[dp->pin.kept_n].name, e->d_name);
-		dp->pin.kept[dp->pin.kept_n++].fd = fd;
+		strcpy(room->kept[room->kept_n].name, e->d_name);
+		room->kept[room->kept_n++].fd = fd;
 	}
 	if (d)
 		closedir(d);
 }
 
 /* The directory is ours, if need be made anew. Not if another daemon has one of that name by now. */
-static int pin_dir_is_ours(struct dataplane *dp)
+static int pin_dir_is_ours(struct pins_room *room)
 {
 	struct stat ours, now;
 	int fd;
 
-	if (dp->pin.lock_fd < 0 || fstat(dp->pin.lock_fd, &ours))
+	if (room->lock_fd < 0 || fstat(room->lock_fd, &ours))
 		return 0;
-	if (!stat(dp->pin_dir, &now))
+	if (!stat(room->dir, &now))
 		return now.st_ino == ours.st_ino && now.st_dev == ours.st_dev;
-	if (errno != ENOENT || mkdir(dp->pin_dir, 0700))
+	if (errno != ENOENT || mkdir(room->dir, 0700))
 		return 0;
-	fd = open(dp->pin_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(room->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
 	if (flock(fd, LOCK_EX | LOCK_NB)) {
 		close(fd);
 		return 0;
 	}
-	close(dp->pin.lock_fd);
-	dp->pin.lock_fd = fd;
+	close(room->lock_fd);
+	room->lock_fd = fd;
 	return 1;
 }
 
-void pins_watch(struct dataplane *dp)
+void pins_watch(struct pins_room *room)
 {
 	unsigned int i, back = 0;
 	char path[512];
 
-	for (i = 0; i < dp->pin.kept_n; i++) {
-		pin_path(path, sizeof(path), dp->pin_dir, dp->pin.kept[i].name);
-		if (!access(path, F_OK) || errno != ENOENT || !pin_dir_is_ours(dp))
+	for (i = 0; i < room->kept_n; i++) {
+		pin_path(path, sizeof(path), room->dir, room->kept[i].name);
+		if (!access(path, F_OK) || errno != ENOENT || !pin_dir_is_ours(room))
 			continue;
-		if (!bpf_obj_pin(dp->pin.kept[i].fd, path))
+		if (!bpf_obj_pin(room->kept[i].fd, path))
 			back++;
 		else
-			msg_limited(&dp->pin.limit, 60, "%s: it was removed, and pinning it again fails: %s", path,
+			msg_limited(&room->limit, 60, "%s: it was removed, and pinning it again fails: %s", path,
 				    strerror(errno));
 	}
 	if (back)
-		msg("%s: %u pin%s had been removed: pinned again", dp->pin_dir, back, PLURAL(back));
+		msg("%s: %u pin%s had been removed: pinned again", room->dir, back, PLURAL(back));
 }

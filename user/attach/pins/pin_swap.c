@@ -15,9 +15,9 @@
 #include "attach/pins/leftover.h"
 #include "attach/pins/pin_swap.h"
 #include "attach/prog/bpf_id.h"
-#include "attach/state/state.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"
+#include "lib/pins.h"
 #include "lib/net.h"
 #include "sluice.skel.h"
 
@@ -117,7 +117,7 @@ struct btf *adopt_layout_read(const char *dir)
 	return btf;
 }
 
-int adopt_layout_pin(struct dataplane *dp, const char *dir)
+int adopt_layout_pin(const struct bpf_object *obj, const char *dir)
 {
 	struct btf *btf;
 	const void *data;
@@ -128,7 +128,7 @@ int adopt_layout_pin(struct dataplane *dp, const char *dir)
 	pin_path(path, sizeof(path), dir, "layout");
 	if (!access(path, F_OK)) /* another of the same ABI */
 		return 0;
-	btf = layout_published(bpf_object__btf(dp->prog.skel->obj));
+	btf = layout_published(bpf_object__btf(obj));
 	data = btf ? btf__raw_data(btf, &bytes) : NULL;
 	fd = data ? bpf_map_create(BPF_MAP_TYPE_ARRAY, "layout", sizeof(zero), bytes, 1, NULL) : -ENOMEM;
 	err = fd < 0 ? fd : bpf_map_update_elem(fd, &zero, data, BPF_ANY) || bpf_obj_pin(fd, path) ? -errno : 0;

@@ -3,8 +3,8 @@
 #define SLUICE_ATTACH_PIN_SWAP_H
 /* Pins of another version. */
 
+struct bpf_object;
 struct btf;
-struct dataplane;
 
 #define ADOPT_DIR 300  /* below the pin directory, which has less than 256 */
 #define ADOPT_PATH 600 /* with a file name */
@@ -32,7 +32,7 @@ void old_retire(const char *pin_dir);
 /* Completes an adoption that was killed. With the lock held; before all else. */
 int adopt_recover(const char *pin_dir);
 /* Pins the layout of this version's maps, unless it is pinned. */
-int adopt_layout_pin(struct dataplane *dp, const char *dir);
+int adopt_layout_pin(const struct bpf_object *obj, const char *dir);
 /* The layout pinned there. NULL: there is none, or it cannot be read; errno has the reason. The caller frees it. */
 struct btf *adopt_layout_read(const char *dir);
 /* Removes all pins of a directory, whichever version made them. */

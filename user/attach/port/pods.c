@@ -219,7 +219,7 @@ static int pod_attach(struct dataplane *dp, const struct config *c, const struct
 	memcpy(port->name, link.name, sizeof(port->name));
 	err = bpf_map_update_elem(dp->pins.ports, &pod->ifindex, port, BPF_ANY) ? -errno : 0;
 	if (!err)
-		err = filter_set(dp->pin_dir, pod->ifindex, BPF_TC_EGRESS,
+		err = filter_set(dp->pin.dir, pod->ifindex, BPF_TC_EGRESS,
 				 bpf_program__fd(dp->prog.of[SET_PODS]->progs.pod_hop), tcx);
 	if (err)
 		port_remove(dp, pod->ifindex, port);

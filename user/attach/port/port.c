@@ -59,17 +59,17 @@ static int port_take_off(struct dataplane *dp, __u32 ifindex, const struct port 
 {
 	int err = ppfc_port_forget(&dp->pins, ifindex), e;
 
-	e = filter_remove(dp->pin_dir, ifindex, BPF_TC_EGRESS);
+	e = filter_remove(dp->pin.dir, ifindex, BPF_TC_EGRESS);
 	err = err ?: e;
 	if (port->flags & PORT_F_HOST) {
 		xdp_remove(ifindex, counters_id(&dp->pins));
-		e = filter_remove(dp->pin_dir, ifindex, BPF_TC_INGRESS);
+		e = filter_remove(dp->pin.dir, ifindex, BPF_TC_INGRESS);
 		err = err ?: e;
 		e = routes_remove(ifindex);
 		err = err ?: e;
 	}
 	if (port->flags & PORT_F_SWITCH) { /* tor or pfc, if any */
-		e = filter_remove(dp->pin_dir, ifindex, BPF_TC_INGRESS);
+		e = filter_remove(dp->pin.dir, ifindex, BPF_TC_INGRESS);
 		err = err ?: e;
 	}
 	if (!err)
@@ -133,10 +133,10 @@ void port_before_watch(struct dataplane *dp, unsigned int k, const struct port *
 	__u32 ifindex = dp->port.known[k].ifindex, sum = 0;
 	struct attached a;
 
-	attached_see(&dp->pins, dp->pin_dir, ifindex, port, &a);
-	before_each(dp->pin_dir, ifindex, !a.clsact, a.ingress, before_sum, &sum);
+	attached_see(&dp->pins, dp->pin.dir, ifindex, port, &a);
+	before_each(dp->pin.dir, ifindex, !a.clsact, a.ingress, before_sum, &sum);
 	if (sum && sum != dp->port.known[k].before)
-		before_each(dp->pin_dir, ifindex, !a.clsact, a.ingress, before_say, (void *)port->name);
+		before_each(dp->pin.dir, ifindex, !a.clsact, a.ingress, before_say, (void *)port->name);
 	dp->port.known[k].before = sum;
 }
 
@@ -272,18 +272,18 @@ static int port_programs(struct dataplane *dp, struct port_plan *p)
 		if (!p->had || p->old.flags & PORT_F_LEAVING)
 			dp->pins.ctl->doubt_ns = now_ns();
 		s = dp->prog.of[SET_HOST];
-		err = filter_set(dp->pin_dir, ifindex, BPF_TC_INGRESS, bpf_program__fd(s->progs.ingress), tcx);
+		err = filter_set(dp->pin.dir, ifindex, BPF_TC_INGRESS, bpf_program__fd(s->progs.ingress), tcx);
 		if (!err)
-			err = filter_set(dp->pin_dir, ifindex, BPF_TC_EGRESS, bpf_program__fd(s->progs.egress), tcx);
+			err = filter_set(dp->pin.dir, ifindex, BPF_TC_EGRESS, bpf_program__fd(s->progs.egress), tcx);
 	} else {
 		s = dp->prog.of[SET_SWITCH];
 		in = switch_ingress(dp, p->i);
 		if (in)
-			err = filter_set(dp->pin_dir, ifindex, BPF_TC_INGRESS, bpf_program__fd(in), tcx);
+			err = filter_set(dp->pin.dir, ifindex, BPF_TC_INGRESS, bpf_program__fd(in), tcx);
 		else if (p->old.flags & PORT_F_VOQ_UP || p->had_pauses)
-			filter_remove(dp->pin_dir, ifindex, BPF_TC_INGRESS);
+			filter_remove(dp->pin.dir, ifindex, BPF_TC_INGRESS);
 		if (!err)
-			err = filter_set(dp->pin_dir, ifindex, BPF_TC_EGRESS,
+			err = filter_set(dp->pin.dir, ifindex, BPF_TC_EGRESS,
 					 bpf_program__fd(s->rodata->qdisc_kfuncs ? s->progs.hop : s->progs.hop_map),
 					 tcx);
 	}

@@ -75,7 +75,7 @@ void ports_name(struct dataplane *dp, struct config *c, int anew)
 
 	for (k = 0; k < c->interfaces_count; k++) {
 		struct config_interface *i = &c->interfaces[k];
-		struct name_ctx n = { .configured = i->configured, .pin_dir = dp->pin_dir };
+		struct name_ctx n = { .configured = i->configured, .pin_dir = dp->pin.dir };
 		int err = 0;
 
 		if (!anew || !if_nametoindex(i->configured))

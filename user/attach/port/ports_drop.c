@@ -109,8 +109,8 @@ static int port_drop(__u32 ifindex, const struct port *port, void *ctx)
 	if (!if_indextoname(ifindex, name)) {
 		msg_info("%s%sinterface %u went away: forgotten", known ?: "", known ? ": " : "", ifindex);
 		xdp_forget(ifindex, counters_id(&d->dp->pins));
-		tcx_remove(d->dp->pin_dir, ifindex, BPF_TC_EGRESS);
-		tcx_remove(d->dp->pin_dir, ifindex, BPF_TC_INGRESS);
+		tcx_remove(d->dp->pin.dir, ifindex, BPF_TC_EGRESS);
+		tcx_remove(d->dp->pin.dir, ifindex, BPF_TC_INGRESS);
 		map_remove(d->dp->pins.ports, "ports", &ifindex);
 		classes_forget(d->dp, ifindex, 0);
 		ppfc_port_forget(&d->dp->pins, ifindex);

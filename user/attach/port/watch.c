@@ -54,7 +54,7 @@ int port_is_touched(struct dataplane *dp, __u32 ifindex, const struct port *port
 
 	if (!is_watched(port))
 		return 0;
-	attached_see(&dp->pins, dp->pin_dir, ifindex, port, &a);
+	attached_see(&dp->pins, dp->pin.dir, ifindex, port, &a);
 	if (!*a.missing || !put_back_may(dp, port->name, a.missing))
 		return 0;
 	msg("%s: its programs were removed (%s): attaching them again", port->name, a.missing);
@@ -85,7 +85,7 @@ static int tcx_watch(struct dataplane *dp, unsigned int k, const struct port *po
 	int first = 1;
 
 	for (i = !port_has_ingress(&dp->pins, ifindex, port); i < 2; i++) {
-		if (tcx_find(dp->pin_dir, ifindex, where[i], &own) || !tcx_programs(ifindex, where[i], ids))
+		if (tcx_find(dp->pin.dir, ifindex, where[i], &own) || !tcx_programs(ifindex, where[i], ids))
 			return 0;
 		first &= ids[0] == own;
 	}

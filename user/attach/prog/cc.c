@@ -171,7 +171,7 @@ static int cc_pin(struct dataplane *dp)
 	char path[512];
 	int err;
 
-	pin_path(path, sizeof(path), dp->pin_dir, "tcp_cc");
+	pin_path(path, sizeof(path), dp->pin.dir, "tcp_cc");
 	err = bpf_map__pin(dp->prog.skel->maps.tcp_cc, path);
 	if (err)
 		msg("tcp: pinning %s: %s", path, strerror(-err));
@@ -206,7 +206,7 @@ int cc_register(struct dataplane *dp, const struct config *c)
 	alone = c->tcp.name && (!ctl->cc_name[0] || !strcmp(ctl->cc_name, c->tcp.name));
 	if (alone) {
 		/* Pinned before it is registered: without a pin it could not be removed. */
-		err = cc_unregister(dp->pin_dir) ?: cc_pin(dp);
+		err = cc_unregister(dp->pin.dir) ?: cc_pin(dp);
 		if (err)
 			return err;
 	}
@@ -228,7 +228,7 @@ int cc_register(struct dataplane *dp, const struct config *c)
 		msg_info("tcp: congestion control: %s -> %s, by the configuration", ctl->cc_name,
 			 c->tcp.name ?: "none");
 		cc_restore_default(ctl, "which was there before");
-		err = cc_unregister(dp->pin_dir);
+		err = cc_unregister(dp->pin.dir);
 		if (!err && c->tcp.name)
 			err = cc_pin(dp);
 		if (err) {

@@ -73,7 +73,7 @@ __u32 room_kept(__u32 has, __u32 wanted, const char *key)
 /* One that is pinned keeps its size, unless it is that of an earlier daemon that had no host: then it is made anew. */
 static __u32 host_map_room(struct dataplane *dp, const struct bpf_map *map, __u32 room, int used)
 {
-	__u32 has = bpf_map__pin_path(map) ? pin_entries(dp->pin_dir, bpf_map__name(map)) : 0;
+	__u32 has = bpf_map__pin_path(map) ? pin_entries(dp->pin.dir, bpf_map__name(map)) : 0;
 	char path[512];
 
 	if (!has || has == room)
@@ -84,7 +84,7 @@ static __u32 host_map_room(struct dataplane *dp, const struct bpf_map *map, __u3
 		return room_kept(has, room, "max_flows");
 	if (dp->pin.adopt) /* the other version's pin goes with its maps */
 		return room;
-	pin_path(path, sizeof(path), dp->pin_dir, bpf_map__name(map));
+	pin_path(path, sizeof(path), dp->pin.dir, bpf_map__name(map));
 	if (unlink(path)) {
 		msg("%s: %s: it stays as small as without a host", path, strerror(errno));
 		return has;
@@ -151,7 +151,7 @@ static int host_map_replace(struct dataplane *dp, const struct bpf_map *map, int
 	int fd = bpf_map__fd(map);
 
 	if (pin >= 0) {
-		pin_path(path, sizeof(path), dp->pin_dir, bpf_map__name(map));
+		pin_path(path, sizeof(path), dp->pin.dir, bpf_map__name(map));
 		snprintf(next, sizeof(next), "%s_next", path);
 		if (bpf_obj_pin(fd, next))
 			return -errno;

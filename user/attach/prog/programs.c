@@ -121,13 +121,13 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 		if (!(0 PINS(DP_IS_PIN)))
 			continue;
 #undef DP_IS_PIN
-		snprintf(path, sizeof(path), "%s/%s%s", dp->pin_dir, dp->pin.adopt ? "next/" : "", name);
+		snprintf(path, sizeof(path), "%s/%s%s", dp->pin.dir, dp->pin.adopt ? "next/" : "", name);
 		err = bpf_map__set_pin_path(map, path);
 		if (err)
 			return err;
 	}
 	err = host_maps_size(dp, c);
-	room = room_kept(pin_entries(dp->pin_dir, "voqs"), c->hiercc.voqs, "hiercc: voqs");
+	room = room_kept(pin_entries(dp->pin.dir, "voqs"), c->hiercc.voqs, "hiercc: voqs");
 	if (!err)
 		err = bpf_map__set_max_entries(s->maps.voqs, room);
 	if (!err)
@@ -136,7 +136,7 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 		err = bpf_map__set_max_entries(s->maps.arrivals, room);
 	if (!err)
 		err = bpf_map__set_max_entries(s->maps.credits, room);
-	return err ?: queue_maps_share(s, dp->pin_dir);
+	return err ?: queue_maps_share(s, dp->pin.dir);
 }
 
 /* Decides what to load for this configuration. */

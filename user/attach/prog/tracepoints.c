@@ -22,7 +22,7 @@ static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *prog
 	for (i = 0; i < 2; i++) {
 		struct bpf_link *link;
 
-		pin_path(path, sizeof(path), dp->pin_dir, bpf_program__name(progs[i]));
+		pin_path(path, sizeof(path), dp->pin.dir, bpf_program__name(progs[i]));
 		if (!want) { /* nothing else holds the link */
 			if (unlink(path) && errno != ENOENT) {
 				err = -errno;

@@ -6,27 +6,13 @@
  * call all of them, write any.
  */
 #include "attach/net/routes.h"
+#include "attach/state/pins_room.h"
 #include "attach/state/qdisc_room.h"
 #include "lib/config.h"
 #include "lib/net.h"
 #include "lib/pins.h"
 
-struct adopt;
 struct sluice_bpf;
-
-/* --- pins/ --- */
-
-struct pins_room {
-	int lock_fd;
-	struct adopt *adopt; /* the maps are of another version, and are being converted; else NULL */
-#define KEPT_PINS 64
-	struct {
-		char name[32];
-		int fd;
-	} kept[KEPT_PINS]; /* what is pinned, links at tcx left aside */
-	unsigned int kept_n;
-	struct msg_limit limit;
-};
 
 /* --- prog/ --- */
 
@@ -99,7 +85,6 @@ struct port_room {
 /* --- all of them --- */
 
 struct dataplane {
-	char pin_dir[256];
 	struct pins pins;
 	int fresh;     /* this run made the pins */
 	int lost;      /* some of the pins are missing, and are made anew */
