@@ -50,7 +50,7 @@ static int exit_code(int err, int undone)
 	return undone ? EXIT_ROLLED_BACK : EXIT_FAILED;
 }
 
-/* Opens the maps that an earlier daemon left in the pin directory; dp->fresh: there are none. */
+/* Opens the maps that an earlier daemon left in the pin directory; dp->prog.fresh: there are none. */
 static int earlier_open(struct dataplane *dp, const struct config *c)
 {
 	int err = adopt_recover(c->pin_dir);
@@ -67,7 +67,7 @@ static int earlier_open(struct dataplane *dp, const struct config *c)
 	err = pins_open(c->pin_dir, &dp->pins);
 	if (err == -ENOENT) {
 		err = pins_open_some(c->pin_dir, &dp->pins);
-		dp->lost = !err;
+		dp->prog.lost = !err;
 	}
 	if (err == -EPROTO) {
 		err = adopt_open(&dp->pin);
@@ -80,8 +80,8 @@ static int earlier_open(struct dataplane *dp, const struct config *c)
 		    strerror(-err));
 		return err;
 	}
-	dp->fresh = err != 0;
-	if (!dp->fresh && !dp->pin.adopt)
+	dp->prog.fresh = err != 0;
+	if (!dp->prog.fresh && !dp->pin.adopt)
 		msg_info("adopting the maps in %s", c->pin_dir);
 	return 0;
 }
@@ -93,12 +93,12 @@ static int maps_open(struct dataplane *dp, const struct config *c)
 	__u32 zero = 0;
 	int err = 0;
 
-	if (dp->lost) { /* missing maps were made with the programs */
+	if (dp->prog.lost) { /* missing maps were made with the programs */
 		pins_close(&dp->pins);
 		err = pins_open(c->pin_dir, &dp->pins);
 	}
 	/* The abi is written before anyone may read. */
-	if (dp->fresh) {
+	if (dp->prog.fresh) {
 		err = bpf_map_update_elem(bpf_map__fd(dp->prog.skel->maps.control), &zero, &ctl, BPF_ANY) ? -errno : 0;
 		err = err ?: pins_open(c->pin_dir, &dp->pins);
 	}
@@ -134,12 +134,13 @@ int dataplane_load(const struct config *c, struct dataplane **out)
 	err = earlier_open(dp, c);
 	if (err)
 		goto close;
-	err = programs_open(dp, c);
+	dp->prog.adopting = !!dp->pin.adopt;
+	err = programs_open(&dp->prog, c);
 	dp->qdisc.skel = dp->prog.skel;
 	if (!err && dp->pin.adopt)
 		err = adopt_plan(&dp->pin, dp->prog.skel->obj);
-	was = dp->fresh ? NULL : dp->pin.adopt ? adopt_control(&dp->pin) : dp->pins.ctl;
-	err = err ?: programs_load(dp, c, was) ?: maps_open(dp, c);
+	was = dp->prog.fresh ? NULL : dp->pin.adopt ? adopt_control(&dp->pin) : dp->pins.ctl;
+	err = err ?: programs_load(&dp->prog, c, was) ?: maps_open(dp, c);
 	if (err)
 		return dataplane_undo(dp, err);
 	*out = dp;
@@ -156,25 +157,25 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 	int err;
 
 	queue_register(&dp->qdisc);
-	if (!dp->fresh)
+	if (!dp->prog.fresh)
 		ports_name(dp, c, 1);
 	err = ports_check(dp, c);
 	/* A data plane of an earlier daemon is not given up because somebody changed a route meanwhile. */
-	if (!err && dp->fresh)
+	if (!err && dp->prog.fresh)
 		err = routes_check(&dp->routes, c);
 	err = err ?: queues_check(&dp->qdisc, c);
-	err = err ?: keys_apply(dp, c) ?: peers_apply(&dp->pins, c);
+	err = err ?: keys_apply(&dp->prog, c) ?: peers_apply(&dp->pins, c);
 	if (!err && dp->pin.adopt)
 		err = adopt_commit(&dp->pin, dp->pins.ctl);
 	/* Another version's continues until the programs are replaced, which waits for RCU. */
 	if (!err && !dp->pin.adopt)
-		err = cc_register(dp, c);
+		err = cc_register(&dp->prog, c);
 	if (!err)
-		err = ports_apply(dp, c, dp->fresh);
+		err = ports_apply(dp, c, dp->prog.fresh);
 	if (!err && dp->pin.adopt)
-		err = cc_register(dp, c);
+		err = cc_register(&dp->prog, c);
 	if (!err)
-		err = cc_default_apply(dp, c);
+		err = cc_default_apply(&dp->prog, c);
 	if (!err)
 		pods_follow(dp, c);
 	routes_forget(&dp->routes);
@@ -184,18 +185,18 @@ int dataplane_attach(struct dataplane *dp, struct config *c)
 void dataplane_commit(struct dataplane *dp, const struct config *c)
 {
 	kernel_btf_free();
-	epoch_next(dp, c);
+	epoch_next(&dp->prog, c);
 	linger_begin(dp);
-	if (!dp->running) {
+	if (!dp->prog.running) {
 		adopt_finish(&dp->pin);
 		adopt_close(&dp->pin);
-		dp->running = 1;
+		dp->prog.running = 1;
 	}
 }
 
 int dataplane_undo(struct dataplane *dp, int err)
 {
-	if (dp->fresh) {
+	if (dp->prog.fresh) {
 		if (dataplane_detach(dp))
 			return exit_code(err, 0);
 		msg("nothing is left attached");
@@ -218,7 +219,7 @@ int dataplane_prepare(struct dataplane *dp, struct config *c)
 	err = nic_check(&dp->pins, c) ?: ports_check(dp, c) ?: queues_check(&dp->qdisc, c);
 	err = err ?: routes_check(&dp->routes, c);
 	routes_forget(&dp->routes);
-	return err ?: programs_add(dp, c);
+	return err ?: programs_add(&dp->prog, c);
 }
 
 /* After SIGHUP an administrator expects every message, even one that was printed a moment ago. */
@@ -239,7 +240,7 @@ int dataplane_reload(struct dataplane *dp, struct config *c)
 	int err;
 
 	limits_forget(dp);
-	err = keys_apply(dp, c);
+	err = keys_apply(&dp->prog, c);
 	if (!err)
 		err = peers_apply(&dp->pins, c);
 	if (host_maps_are_used(c))
@@ -247,7 +248,7 @@ int dataplane_reload(struct dataplane *dp, struct config *c)
 	room_kept(map_entries(dp->pins.voqs, "voqs"), c->hiercc.voqs, "hiercc: voqs");
 	if (!err)
 		err = ports_apply(dp, c, 0);
-	err = cc_default_apply(dp, c) ?: err; /* the mode changes in any case */
+	err = cc_default_apply(&dp->prog, c) ?: err; /* the mode changes in any case */
 	routes_forget(&dp->routes);
 	pods_forget(dp);
 	pods_follow(dp, c);
@@ -304,7 +305,7 @@ int dataplane_follow(struct dataplane *dp, struct config *c, const struct betwee
 	changed = ports_follow(dp, c, between);
 	routes_forget(&dp->routes);
 	if (changed)
-		epoch_next(dp, c);
+		epoch_next(&dp->prog, c);
 	return changed;
 }
 
@@ -322,12 +323,12 @@ void dataplane_beat(struct dataplane *dp, const struct config *c)
 	/* The tracer was killed. */
 	if (dp->pins.ctl->trace_on && now > dp->pins.ctl->trace_until_ns)
 		dp->pins.ctl->trace_on = 0;
-	seq_base_follow(dp, c, 0);
+	seq_base_follow(&dp->prog, c, 0);
 }
 
 void dataplane_tick(struct dataplane *dp, const struct config *c)
 {
-	cc_default_watch(dp, c);
+	cc_default_watch(&dp->prog, c);
 	if (dp->routes_changed) {
 		dp->routes_changed = 0;
 		routes_follow(&dp->routes, c);

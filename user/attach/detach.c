@@ -35,7 +35,7 @@ int dataplane_detach(struct dataplane *dp)
 		if (!ctl->bypass) {
 			ctl->bypass = 1;
 			linger = timespec_of(linger_ns(dp, &l));
-			if (!dp->fresh || ctl->epoch)
+			if (!dp->prog.fresh || ctl->epoch)
 				nanosleep(&linger, NULL);
 		}
 		err = ports_drop(dp, NULL);

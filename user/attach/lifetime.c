@@ -9,6 +9,7 @@
 #include "attach/pins/pin_dir.h"
 #include "attach/port/pods.h"
 #include "attach/prog/load.h"
+#include "attach/state/prog_room.h"
 #include "attach/state/state.h"
 #include "sluice.skel.h"
 
@@ -19,7 +20,8 @@ struct dataplane *dataplane_new(void)
 	if (!dp)
 		return NULL;
 	dp->pin.lock_fd = dp->linger_fd = -1;
-	dp->qdisc.pin_dir = dp->pin.dir;
+	dp->prog.pins = &dp->pins;
+	dp->prog.pin_dir = dp->qdisc.pin_dir = dp->pin.dir;
 	libbpf_init();
 	xdp_init();
 	return dp;

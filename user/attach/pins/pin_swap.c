@@ -17,8 +17,8 @@
 #include "attach/prog/bpf_id.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"
-#include "lib/pins.h"
 #include "lib/net.h"
+#include "lib/pins.h"
 #include "sluice.skel.h"
 
 /* --- pins --- */

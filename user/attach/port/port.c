@@ -14,6 +14,7 @@
 #include "attach/port/port_describe.h"
 #include "attach/port/ppfc_port.h"
 #include "attach/prog/bpf_id.h"
+#include "attach/state/prog_room.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"
@@ -184,7 +185,7 @@ static int port_find(struct dataplane *dp, const struct config *c, struct port_p
 		port_vacate(dp, p->link.ifindex, &p->old);
 		p->had = 0;
 	}
-	if (p->had && dp->running) /* moving to clsact would empty its queue */
+	if (p->had && dp->prog.running) /* moving to clsact would empty its queue */
 		p->port.flags |= p->old.flags & PORT_F_TCX;
 	return 0;
 }
@@ -295,7 +296,7 @@ static int port_programs(struct dataplane *dp, struct port_plan *p)
 /* Moves the sink of a host's interface to XDP, if available. */
 static void port_xdp(struct dataplane *dp, const struct config *c, struct port_plan *p)
 {
-	const struct xdp_maps m = { .pins = &dp->pins, .obj = dp->prog.skel->obj, .running = dp->running };
+	const struct xdp_maps m = { .pins = &dp->pins, .obj = dp->prog.skel->obj, .running = dp->prog.running };
 
 	p->port.flags |= xdp_apply(&m, c, p->i, &p->link, !p->had);
 	if (bpf_map_update_elem(dp->pins.ports, &p->link.ifindex, &p->port, BPF_EXIST))
@@ -323,7 +324,7 @@ int port_add(struct dataplane *dp, const struct config *c, const struct config_i
 		goto remove;
 	if (i->role == PORT_F_HOST)
 		port_xdp(dp, c, &p);
-	if ((!p.had || p.old.flags & PORT_F_LEAVING) && dp->running)
+	if ((!p.had || p.old.flags & PORT_F_LEAVING) && dp->prog.running)
 		msg_info("%s: attached (configured): %s", i->name, port_role(&p.port));
 	port_before_watch(dp, i - c->interfaces, &p.port);
 	if (!p.had || (i->ecn_bytes && !p.old.ecn_bytes))

@@ -102,23 +102,23 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
 	unsigned int k;
 
 	/* Before the first port stamps, and until the last one is gone. */
-	err = tracepoints_apply(dp, c, 1);
+	err = tracepoints_apply(&dp->prog, c, 1);
 	if (err)
 		return err;
 	err = queues_apply(&dp->qdisc, c);
-	if (err && !dp->running)
+	if (err && !dp->prog.running)
 		return err;
 	failed = err;
 	for (k = 0; k < c->interfaces_count; k++) {
 		err = port_add(dp, c, &c->interfaces[k]);
 		if (err == -ENODEV && !must_exist)
 			msg("%s: will be attached as soon as it exists", c->interfaces[k].name);
-		else if (err && !dp->running)
+		else if (err && !dp->prog.running)
 			return err;
 		else if (err)
 			failed = err;
 	}
-	err = ports_drop(dp, c) ?: tracepoints_apply(dp, c, 0);
+	err = ports_drop(dp, c) ?: tracepoints_apply(&dp->prog, c, 0);
 	domains_apply(&dp->pins);
 	return err ?: failed;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "attach/prog/cc.h"
-#include "attach/state/state.h"
+#include "attach/state/prog_room.h"
 #include "lib/bpffs.h"
 #include "lib/net.h"
 #include "sluice.skel.h"
@@ -166,25 +166,25 @@ int cc_is_kept(const struct control *was, const struct config *c)
 	return !strcmp(was->cc_name, c->tcp.name ?: "") && (!c->tcp.name || was->cc_abi == SLUICE_ABI);
 }
 
-static int cc_pin(struct dataplane *dp)
+static int cc_pin(struct prog_room *prog)
 {
 	char path[512];
 	int err;
 
-	pin_path(path, sizeof(path), dp->pin.dir, "tcp_cc");
-	err = bpf_map__pin(dp->prog.skel->maps.tcp_cc, path);
+	pin_path(path, sizeof(path), prog->pin_dir, "tcp_cc");
+	err = bpf_map__pin(prog->skel->maps.tcp_cc, path);
 	if (err)
 		msg("tcp: pinning %s: %s", path, strerror(-err));
 	return err;
 }
 
 /* Moves the sockets of all network namespaces that can be entered; those of others keep theirs until they end. */
-static void sockets_move(struct dataplane *dp, const char *from, const char *to)
+static void sockets_move(struct prog_room *prog, const char *from, const char *to)
 {
 	struct heirs heirs = { .from = from, .to = to };
 	int err;
 
-	heirs.move = bpf_program__attach_iter(dp->prog.skel->progs.cc_move, NULL);
+	heirs.move = bpf_program__attach_iter(prog->skel->progs.cc_move, NULL);
 	err = heirs.move ? sockets_visit(heirs.move) : -errno;
 	if (err)
 		msg("tcp: sockets of the earlier '%s' do not go over to '%s': %s: they run Reno, held by their receive window, until they end",
@@ -193,9 +193,9 @@ static void sockets_move(struct dataplane *dp, const char *from, const char *to)
 	bpf_link__destroy(heirs.move);
 }
 
-int cc_register(struct dataplane *dp, const struct config *c)
+int cc_register(struct prog_room *prog, const struct config *c)
 {
-	struct control *ctl = dp->pins.ctl;
+	struct control *ctl = prog->pins->ctl;
 	struct bpf_link *link = NULL;
 	int err, alone;
 	char now[64];
@@ -206,12 +206,12 @@ int cc_register(struct dataplane *dp, const struct config *c)
 	alone = c->tcp.name && (!ctl->cc_name[0] || !strcmp(ctl->cc_name, c->tcp.name));
 	if (alone) {
 		/* Pinned before it is registered: without a pin it could not be removed. */
-		err = cc_unregister(dp->pin.dir) ?: cc_pin(dp);
+		err = cc_unregister(prog->pin_dir) ?: cc_pin(prog);
 		if (err)
 			return err;
 	}
 	if (c->tcp.name) {
-		link = bpf_map__attach_struct_ops(dp->prog.skel->maps.tcp_cc);
+		link = bpf_map__attach_struct_ops(prog->skel->maps.tcp_cc);
 		if (!link) {
 			err = -errno;
 			msg("tcp: registering the congestion control '%s': %s%s", c->tcp.name, strerror(-err),
@@ -228,12 +228,12 @@ int cc_register(struct dataplane *dp, const struct config *c)
 		msg_info("tcp: congestion control: %s -> %s, by the configuration", ctl->cc_name,
 			 c->tcp.name ?: "none");
 		cc_restore_default(ctl, "which was there before");
-		err = cc_unregister(dp->pin.dir);
+		err = cc_unregister(prog->pin_dir);
 		if (!err && c->tcp.name)
-			err = cc_pin(dp);
+			err = cc_pin(prog);
 		if (err) {
 			if (c->tcp.name)
-				map_unregister(bpf_map__fd(dp->prog.skel->maps.tcp_cc));
+				map_unregister(bpf_map__fd(prog->skel->maps.tcp_cc));
 			return err;
 		}
 	}
@@ -241,7 +241,7 @@ int cc_register(struct dataplane *dp, const struct config *c)
 		/* If the previous one has that name, setting it again selects it. */
 		if (!sysctl_read(now, sizeof(now)) && !strcmp(now, c->tcp.name))
 			sysctl_write(now);
-		sockets_move(dp, ctl->cc_name, c->tcp.name);
+		sockets_move(prog, ctl->cc_name, c->tcp.name);
 	}
 	memset(ctl->cc_name, 0, sizeof(ctl->cc_name));
 	if (c->tcp.name)
@@ -250,9 +250,9 @@ int cc_register(struct dataplane *dp, const struct config *c)
 	return 0;
 }
 
-int cc_default_apply(struct dataplane *dp, const struct config *c)
+int cc_default_apply(struct prog_room *prog, const struct config *c)
 {
-	struct control *ctl = dp->pins.ctl;
+	struct control *ctl = prog->pins->ctl;
 	char now[64];
 	int err;
 
@@ -285,40 +285,40 @@ int cc_default_apply(struct dataplane *dp, const struct config *c)
  * The value of the configuration is put back, as routes are: most often a 'sysctl --system' has read an older file again.
  * A second change within DP_CC_INSISTS_NS is meant, or comes from a program that would go on: it stays.
  */
-void cc_default_watch(struct dataplane *dp, const struct config *c)
+void cc_default_watch(struct prog_room *prog, const struct config *c)
 {
-	struct control *ctl = dp->pins.ctl;
+	struct control *ctl = prog->pins->ctl;
 	char now[64];
 
 	if (!ctl->cc_default[0] || !c->tcp.name || !c->tcp.make_default || c->mode != MODE_ENFORCE ||
-	    sysctl_read(now, sizeof(now)) || !strcmp(now, c->tcp.name) || !strcmp(now, dp->prog.cc_others))
+	    sysctl_read(now, sizeof(now)) || !strcmp(now, c->tcp.name) || !strcmp(now, prog->cc_others))
 		return;
-	if (dp->prog.cc_others[0] || (dp->prog.cc_back_ns && now_ns() < dp->prog.cc_back_ns + DP_CC_INSISTS_NS)) {
-		snprintf(dp->prog.cc_others, sizeof(dp->prog.cc_others), "%.15s", now);
+	if (prog->cc_others[0] || (prog->cc_back_ns && now_ns() < prog->cc_back_ns + DP_CC_INSISTS_NS)) {
+		snprintf(prog->cc_others, sizeof(prog->cc_others), "%.15s", now);
 		msg("tcp: default congestion control: it was set to %s again: leaving it so; new connections do not use %s until SIGHUP; 'tcp: {default: false}' leaves the default alone",
 		    now, c->tcp.name);
 		return;
 	}
 	msg("tcp: default congestion control: it was set to %s: setting it back, because the configuration has tcp: default",
 	    now);
-	if (!cc_default_apply(dp, c))
-		dp->prog.cc_back_ns = now_ns();
+	if (!cc_default_apply(prog, c))
+		prog->cc_back_ns = now_ns();
 }
 
-int cc_name_set(struct dataplane *dp, const char *name)
+int cc_name_set(struct prog_room *prog, const char *name)
 {
-	struct bpf_object_skeleton *s = dp->prog.skel->skeleton;
+	struct bpf_object_skeleton *s = prog->skel->skeleton;
 	unsigned char *at;
 
-	dp->prog.elf = malloc(s->data_sz);
-	if (!dp->prog.elf)
+	prog->elf = malloc(s->data_sz);
+	if (!prog->elf)
 		return -ENOMEM;
-	memcpy(dp->prog.elf, s->data, s->data_sz);
-	at = memmem(dp->prog.elf, s->data_sz, DP_CC_MARK, sizeof(DP_CC_MARK));
+	memcpy(prog->elf, s->data, s->data_sz);
+	at = memmem(prog->elf, s->data_sz, DP_CC_MARK, sizeof(DP_CC_MARK));
 	if (!at)
 		return -EINVAL;
 	memset(at, 0, sizeof(DP_CC_MARK));
 	memcpy(at, name, strlen(name)); /* NOLINT(bugprone-not-null-terminated-result): zeros follow */
-	s->data = dp->prog.elf;
+	s->data = prog->elf;
 	return 0;
 }

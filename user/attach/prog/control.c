@@ -7,16 +7,16 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/prog/control.h"
-#include "attach/state/state.h"
+#include "attach/state/prog_room.h"
 #include "lib/knobs.h"
 #include "sluice.skel.h"
 #include "sluice/seq.h"
 
 #define DP_CLOCK_SAID_NS (3600 * NSEC_PER_SEC)
 
-void epoch_next(struct dataplane *dp, const struct config *c)
+void epoch_next(struct prog_room *prog, const struct config *c)
 {
-	struct control *ctl = dp->pins.ctl;
+	struct control *ctl = prog->pins->ctl;
 
 	knobs_take(ctl, c);
 	ctl->epoch++;
@@ -32,17 +32,17 @@ static __u64 realtime_ns(void)
 	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
 }
 
-void seq_base_follow(struct dataplane *dp, const struct config *c, int asked)
+void seq_base_follow(struct prog_room *prog, const struct config *c, int asked)
 {
-	struct control *ctl = dp->pins.ctl;
+	struct control *ctl = prog->pins->ctl;
 	__u64 now = now_ns(), real = realtime_ns(), own = ctl->seq_base_ns + now, off;
 	enum seq_move move = seq_base_move(own, real);
 
 	ctl->real_base_ns = real - now;
-	if (dp->prog.seq_base_ns && ctl->seq_base_ns != dp->prog.seq_base_ns && c->keys.n)
+	if (prog->seq_base_ns && ctl->seq_base_ns != prog->seq_base_ns && c->keys.n)
 		msg_info(
 			"a peer holds sequences of authentication that are newer than this host's, as after a clock that was ahead: they have moved forward by %llu s, and are %llu s ahead of the clock",
-			(ctl->seq_base_ns - dp->prog.seq_base_ns) / NSEC_PER_SEC,
+			(ctl->seq_base_ns - prog->seq_base_ns) / NSEC_PER_SEC,
 			own > real ? (own - real) / NSEC_PER_SEC : 0);
 	/* Small steps only on request: one in each tick would add up to a leap. */
 	if (move == SEQ_FOLLOWS && (asked || own < SEQ_SET_NS)) {
@@ -51,8 +51,8 @@ void seq_base_follow(struct dataplane *dp, const struct config *c, int asked)
 		ctl->seq_base_ns = real - now;
 		own = real;
 	}
-	dp->prog.seq_base_ns = ctl->seq_base_ns;
-	if (!c->keys.n || (!asked && now < dp->prog.clock_said_ns + DP_CLOCK_SAID_NS))
+	prog->seq_base_ns = ctl->seq_base_ns;
+	if (!c->keys.n || (!asked && now < prog->clock_said_ns + DP_CLOCK_SAID_NS))
 		return;
 	off = real > own ? real - own : own - real;
 	if (own < SEQ_SET_NS)
@@ -62,22 +62,22 @@ void seq_base_follow(struct dataplane *dp, const struct config *c, int asked)
 		    off / (3600 * NSEC_PER_SEC), move == SEQ_AHEAD ? "ahead of" : "behind");
 	else
 		return;
-	dp->prog.clock_said_ns = now;
+	prog->clock_said_ns = now;
 }
 
-int keys_apply(struct dataplane *dp, const struct config *c)
+int keys_apply(struct prog_room *prog, const struct config *c)
 {
-	struct control *ctl = dp->pins.ctl;
+	struct control *ctl = prog->pins->ctl;
 	__u32 slot = 0;
 
-	seq_base_follow(dp, c, 1);
+	seq_base_follow(prog, c, 1);
 	if (!c->keys.n) {
 		ctl->auth = 0;
 		return 0;
 	}
 	if (ctl->auth)
-		slot = (ctl->auth - 1) ^ !!dp->running;
-	if (bpf_map_update_elem(bpf_map__fd(dp->prog.skel->maps.auth_keys), &slot, &c->keys, BPF_ANY)) {
+		slot = (ctl->auth - 1) ^ !!prog->running;
+	if (bpf_map_update_elem(bpf_map__fd(prog->skel->maps.auth_keys), &slot, &c->keys, BPF_ANY)) {
 		msg("the map of the keys: %s", strerror(errno));
 		return -errno;
 	}

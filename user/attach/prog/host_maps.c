@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "attach/prog/host_maps.h"
 #include "attach/prog/sets.h"
-#include "attach/state/state.h"
+#include "attach/state/prog_room.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"
 
@@ -71,9 +71,9 @@ __u32 room_kept(__u32 has, __u32 wanted, const char *key)
 }
 
 /* One that is pinned keeps its size, unless it is that of an earlier daemon that had no host: then it is made anew. */
-static __u32 host_map_room(struct dataplane *dp, const struct bpf_map *map, __u32 room, int used)
+static __u32 host_map_room(struct prog_room *prog, const struct bpf_map *map, __u32 room, int used)
 {
-	__u32 has = bpf_map__pin_path(map) ? pin_entries(dp->pin.dir, bpf_map__name(map)) : 0;
+	__u32 has = bpf_map__pin_path(map) ? pin_entries(prog->pin_dir, bpf_map__name(map)) : 0;
 	char path[512];
 
 	if (!has || has == room)
@@ -82,14 +82,14 @@ static __u32 host_map_room(struct dataplane *dp, const struct bpf_map *map, __u3
 		return has;
 	if (has > 1)
 		return room_kept(has, room, "max_flows");
-	if (dp->pin.adopt) /* the other version's pin goes with its maps */
+	if (prog->adopting) /* the other version's pin goes with its maps */
 		return room;
-	pin_path(path, sizeof(path), dp->pin.dir, bpf_map__name(map));
+	pin_path(path, sizeof(path), prog->pin_dir, bpf_map__name(map));
 	if (unlink(path)) {
 		msg("%s: %s: it stays as small as without a host", path, strerror(errno));
 		return has;
 	}
-	dp->lost = !dp->fresh;
+	prog->lost = !prog->fresh;
 	return room;
 }
 
@@ -99,7 +99,7 @@ static int flow_maps_size(struct sluice_bpf *s, __u32 room)
 	return bpf_map__set_max_entries(s->maps.rx_states, room) ?: bpf_map__set_max_entries(s->maps.flow_paths, room);
 }
 
-int host_maps_size(struct dataplane *dp, const struct config *c)
+int host_maps_size(struct prog_room *prog, const struct config *c)
 {
 	int used = host_maps_are_used(c), err = 0;
 	struct bpf_map *map;
@@ -107,14 +107,14 @@ int host_maps_size(struct dataplane *dp, const struct config *c)
 	__u32 room;
 
 	for (i = 0; i < HOST_MAPS && !err; i++) {
-		map = bpf_object__find_map_by_name(dp->prog.skel->obj, host_map_names[i]);
+		map = bpf_object__find_map_by_name(prog->skel->obj, host_map_names[i]);
 		if (!map)
 			continue;
-		room = host_map_room(dp, map, used ? room_wanted(map, c) : 1, used);
+		room = host_map_room(prog, map, used ? room_wanted(map, c) : 1, used);
 		err = bpf_map__set_max_entries(map, room);
 	}
-	room = bpf_map__max_entries(dp->prog.skel->maps.flows);
-	return err ?: flow_maps_size(dp->prog.skel, room);
+	room = bpf_map__max_entries(prog->skel->maps.flows);
+	return err ?: flow_maps_size(prog->skel, room);
 }
 
 /* Whether a map of a new object is one of these that is to be made anew, as the one in use has room for one entry. */
@@ -145,13 +145,13 @@ static int pins_fd(const struct pins *p, const char *name)
 }
 
 /* A map takes the place of a small one: its pin, and the file descriptors by which everybody here knows that. */
-static int host_map_replace(struct dataplane *dp, const struct bpf_map *map, int in_use, int pin)
+static int host_map_replace(struct prog_room *prog, const struct bpf_map *map, int in_use, int pin)
 {
 	char path[512], next[520];
 	int fd = bpf_map__fd(map);
 
 	if (pin >= 0) {
-		pin_path(path, sizeof(path), dp->pin.dir, bpf_map__name(map));
+		pin_path(path, sizeof(path), prog->pin_dir, bpf_map__name(map));
 		snprintf(next, sizeof(next), "%s_next", path);
 		if (bpf_obj_pin(fd, next))
 			return -errno;
@@ -164,19 +164,19 @@ static int host_map_replace(struct dataplane *dp, const struct bpf_map *map, int
 	return dup3(fd, in_use, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
-int host_maps_take(struct dataplane *dp)
+int host_maps_take(struct prog_room *prog)
 {
-	const struct sluice_bpf *s = dp->prog.of[SET_HOST] ?: dp->prog.skel;
+	const struct sluice_bpf *s = prog->of[SET_HOST] ?: prog->skel;
 	const struct bpf_map *map, *in_use;
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < HOST_MAPS && !err && s != dp->prog.skel; i++) {
+	for (i = 0; i < HOST_MAPS && !err && s != prog->skel; i++) {
 		map = bpf_object__find_map_by_name(s->obj, host_map_names[i]);
-		in_use = bpf_object__find_map_by_name(dp->prog.skel->obj, host_map_names[i]);
+		in_use = bpf_object__find_map_by_name(prog->skel->obj, host_map_names[i]);
 		if (!map || !in_use || !host_map_is_small(map, in_use))
 			continue;
-		err = host_map_replace(dp, map, bpf_map__fd(in_use), pins_fd(&dp->pins, host_map_names[i]));
+		err = host_map_replace(prog, map, bpf_map__fd(in_use), pins_fd(prog->pins, host_map_names[i]));
 		if (err)
 			msg("%s: a map for a host's flows in place of the small one: %s", host_map_names[i],
 			    strerror(-err));

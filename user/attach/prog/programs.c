@@ -25,7 +25,7 @@
 #include "attach/prog/programs.h"
 #include "attach/prog/queue_shared.h"
 #include "attach/prog/sets.h"
-#include "attach/state/state.h"
+#include "attach/state/prog_room.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"
 #include "sluice.skel.h"
@@ -106,9 +106,9 @@ static int programs_choose(struct sluice_bpf *s, unsigned int sets, int want_cc)
 /* --- load --- */
 
 /* Sets the origin and the size of the maps. */
-static int maps_prepare(struct dataplane *dp, const struct config *c)
+static int maps_prepare(struct prog_room *prog, const struct config *c)
 {
-	struct sluice_bpf *s = dp->prog.skel;
+	struct sluice_bpf *s = prog->skel;
 	char path[512];
 	struct bpf_map *map;
 	__u32 room;
@@ -121,13 +121,13 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 		if (!(0 PINS(DP_IS_PIN)))
 			continue;
 #undef DP_IS_PIN
-		snprintf(path, sizeof(path), "%s/%s%s", dp->pin.dir, dp->pin.adopt ? "next/" : "", name);
+		snprintf(path, sizeof(path), "%s/%s%s", prog->pin_dir, prog->adopting ? "next/" : "", name);
 		err = bpf_map__set_pin_path(map, path);
 		if (err)
 			return err;
 	}
-	err = host_maps_size(dp, c);
-	room = room_kept(pin_entries(dp->pin.dir, "voqs"), c->hiercc.voqs, "hiercc: voqs");
+	err = host_maps_size(prog, c);
+	room = room_kept(pin_entries(prog->pin_dir, "voqs"), c->hiercc.voqs, "hiercc: voqs");
 	if (!err)
 		err = bpf_map__set_max_entries(s->maps.voqs, room);
 	if (!err)
@@ -136,13 +136,13 @@ static int maps_prepare(struct dataplane *dp, const struct config *c)
 		err = bpf_map__set_max_entries(s->maps.arrivals, room);
 	if (!err)
 		err = bpf_map__set_max_entries(s->maps.credits, room);
-	return err ?: queue_maps_share(s, dp->pin.dir);
+	return err ?: queue_maps_share(s, prog->pin_dir);
 }
 
 /* Decides what to load for this configuration. */
-static int programs_prepare(struct dataplane *dp, const struct config *c, const struct control *was)
+static int programs_prepare(struct prog_room *prog, const struct config *c, const struct control *was)
 {
-	struct sluice_bpf *s = dp->prog.skel;
+	struct sluice_bpf *s = prog->skel;
 	int err = programs_choose(s, sets_wanted(c), c->tcp.name && (!was || !cc_is_kept(was, c)));
 
 	if (err)
@@ -202,7 +202,7 @@ static void *load_behind_others(void *arg)
 }
 
 /* Loads an open object, and notes its sets. Runs in a thread, which may lower its priority, but not raise it again. */
-static int sets_load(struct dataplane *dp, struct sluice_bpf *s, unsigned int sets)
+static int sets_load(struct prog_room *prog, struct sluice_bpf *s, unsigned int sets)
 {
 	struct loading l = { .s = s };
 	pthread_t thread;
@@ -222,11 +222,11 @@ static int sets_load(struct dataplane *dp, struct sluice_bpf *s, unsigned int se
 	}
 	for (i = 0; i < SET_N; i++)
 		if (sets & SET_BIT(i))
-			dp->prog.of[i] = s;
+			prog->of[i] = s;
 	return 0;
 }
 
-int programs_add(struct dataplane *dp, const struct config *c)
+int programs_add(struct prog_room *prog, const struct config *c)
 {
 	__u8 wings = wings_wanted(c);
 	unsigned int sets, i;
@@ -234,47 +234,47 @@ int programs_add(struct dataplane *dp, const struct config *c)
 	int err;
 
 	for (i = 0; i < SET_N; i++) /* they only become more, so there is an end to loading */
-		if (dp->prog.of[i])
-			wings |= dp->prog.of[i]->rodata->wings;
-	sets = sets_missing(dp, sets_wanted(c), wings);
+		if (prog->of[i])
+			wings |= prog->of[i]->rodata->wings;
+	sets = sets_missing(prog, sets_wanted(c), wings);
 	if (!sets)
-		return host_maps_take(dp); /* if an earlier reload failed there */
+		return host_maps_take(prog); /* if an earlier reload failed there */
 	s = sluice_bpf__open();
 	if (!s)
 		return -errno;
-	s->rodata->wire_port = dp->prog.skel->rodata->wire_port;
+	s->rodata->wire_port = prog->skel->rodata->wire_port;
 	s->rodata->wings = wings;
 	err = programs_choose(s, sets, 0)  ?:
 		      host_maps_grow(s, c) ?:
-					     maps_share(s->obj, dp->prog.skel->obj, sets & SET_BIT(SET_HOST));
+					     maps_share(s->obj, prog->skel->obj, sets & SET_BIT(SET_HOST));
 	if (!err)
-		err = sets_load(dp, s, sets);
+		err = sets_load(prog, s, sets);
 	if (err) {
 		sluice_bpf__destroy(s);
 		return err;
 	}
-	for (i = 0; dp->prog.more[i]; i++)
+	for (i = 0; prog->more[i]; i++)
 		; /* each has a set or a wing that the others lack: there is room */
-	dp->prog.more[i] = s;
-	return host_maps_take(dp);
+	prog->more[i] = s;
+	return host_maps_take(prog);
 }
 
-int programs_open(struct dataplane *dp, const struct config *c)
+int programs_open(struct prog_room *prog, const struct config *c)
 {
 	int err;
 
-	dp->prog.skel = calloc(1, sizeof(*dp->prog.skel));
-	if (!dp->prog.skel)
+	prog->skel = calloc(1, sizeof(*prog->skel));
+	if (!prog->skel)
 		return -ENOMEM;
-	err = sluice_bpf__create_skeleton(dp->prog.skel);
+	err = sluice_bpf__create_skeleton(prog->skel);
 	if (!err && c->tcp.name)
-		err = cc_name_set(dp, c->tcp.name);
+		err = cc_name_set(prog, c->tcp.name);
 	if (!err)
-		err = bpf_object__open_skeleton(dp->prog.skel->skeleton, NULL);
-	return err ?: maps_prepare(dp, c);
+		err = bpf_object__open_skeleton(prog->skel->skeleton, NULL);
+	return err ?: maps_prepare(prog, c);
 }
 
-int programs_load(struct dataplane *dp, const struct config *c, const struct control *was)
+int programs_load(struct prog_room *prog, const struct config *c, const struct control *was)
 {
-	return programs_prepare(dp, c, was) ?: sets_load(dp, dp->prog.skel, sets_wanted(c));
+	return programs_prepare(prog, c, was) ?: sets_load(prog, prog->skel, sets_wanted(c));
 }

@@ -4,14 +4,14 @@
 #include "lib/config.h"
 
 struct control;
-struct dataplane;
+struct prog_room;
 
-/* Opens dp->prog.skel, over the maps of the pin directory, or of `next` there while dp->pin.adopt. */
-int programs_open(struct dataplane *dp, const struct config *c);
+/* Opens prog->skel, over the maps of the pin directory, or of `next` there while prog->adopting. */
+int programs_open(struct prog_room *prog, const struct config *c);
 /* Loads the sets that the configuration wants. was: control as the earlier daemon left it; NULL: there was none. */
-int programs_load(struct dataplane *dp, const struct config *c, const struct control *was);
+int programs_load(struct prog_room *prog, const struct config *c, const struct control *was);
 /* Loads the sets that it wants beyond those that are loaded. */
-int programs_add(struct dataplane *dp, const struct config *c);
+int programs_add(struct prog_room *prog, const struct config *c);
 
 /* The parts of the data plane that need not all load. */
 #define PARTS_N 8

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The sets of programs that a configuration wants, and the wings (abi/control.h). */
 #include "attach/prog/sets.h"
-#include "attach/state/state.h"
+#include "attach/state/prog_room.h"
 #include "sluice.skel.h"
 
 unsigned int sets_wanted(const struct config *c)
@@ -43,13 +43,13 @@ __u8 wings_wanted(const struct config *c)
 	return wings;
 }
 
-unsigned int sets_missing(const struct dataplane *dp, unsigned int sets, __u8 wings)
+unsigned int sets_missing(const struct prog_room *prog, unsigned int sets, __u8 wings)
 {
 	const unsigned int winged = SET_BIT(SET_HOST) | SET_BIT(SET_SWITCH) | SET_BIT(SET_VOQS);
 	unsigned int i;
 
 	for (i = 0; i < SET_N; i++)
-		if (dp->prog.of[i] && (!(winged & SET_BIT(i)) || !(wings & ~dp->prog.of[i]->rodata->wings)))
+		if (prog->of[i] && (!(winged & SET_BIT(i)) || !(wings & ~prog->of[i]->rodata->wings)))
 			sets &= ~SET_BIT(i);
 	return sets;
 }

@@ -6,12 +6,12 @@
 #include <unistd.h>
 #include "attach/prog/sets.h"
 #include "attach/prog/tracepoints.h"
-#include "attach/state/state.h"
+#include "attach/state/prog_room.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"
 
 /* Attaches two programs to the tracepoints of qdiscs, or detaches them; *have: this run attached them. */
-static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *progs, int *have, int want)
+static int tracepoints_set(struct prog_room *prog, struct bpf_program *const *progs, int *have, int want)
 {
 	char path[512];
 	unsigned int i;
@@ -22,7 +22,7 @@ static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *prog
 	for (i = 0; i < 2; i++) {
 		struct bpf_link *link;
 
-		pin_path(path, sizeof(path), dp->pin.dir, bpf_program__name(progs[i]));
+		pin_path(path, sizeof(path), prog->pin_dir, bpf_program__name(progs[i]));
 		if (!want) { /* nothing else holds the link */
 			if (unlink(path) && errno != ENOENT) {
 				err = -errno;
@@ -56,11 +56,11 @@ static int tracepoints_set(struct dataplane *dp, struct bpf_program *const *prog
  * Attached only while there is a port that stamps, or one with classes or pauses, because they run for the packets of
  * every interface in every network namespace. In the star lab those of ten host daemons took a quarter of the CPU.
  */
-int tracepoints_apply(struct dataplane *dp, const struct config *c, int want)
+int tracepoints_apply(struct prog_room *prog, const struct config *c, int want)
 {
-	struct sluice_bpf *b = dp->prog.of[SET_BACKLOG] ?: dp->prog.skel;
-	struct sluice_bpf *q = dp->prog.of[SET_CLASSES] ?: dp->prog.skel;
-	struct sluice_bpf *p = dp->prog.of[SET_PFC] ?: dp->prog.skel;
+	struct sluice_bpf *b = prog->of[SET_BACKLOG] ?: prog->skel;
+	struct sluice_bpf *q = prog->of[SET_CLASSES] ?: prog->skel;
+	struct sluice_bpf *p = prog->of[SET_PFC] ?: prog->skel;
 	struct bpf_program *backlog[] = { b->progs.backlog_enqueue, b->progs.backlog_dequeue };
 	struct bpf_program *class[] = { q->progs.class_enqueue, q->progs.class_dequeue };
 	struct bpf_program *pfc[] = { p->progs.pfc_enqueue, p->progs.pfc_dequeue };
@@ -68,10 +68,10 @@ int tracepoints_apply(struct dataplane *dp, const struct config *c, int want)
 	int err = 0;
 
 	if (!(sets & SET_BIT(SET_BACKLOG)) == !want)
-		err = tracepoints_set(dp, backlog, &dp->prog.tracepoints, want);
+		err = tracepoints_set(prog, backlog, &prog->tracepoints, want);
 	if (!err && !(sets & SET_BIT(SET_CLASSES)) == !want)
-		err = tracepoints_set(dp, class, &dp->prog.class_tracepoints, want);
+		err = tracepoints_set(prog, class, &prog->class_tracepoints, want);
 	if (!err && !(sets & SET_BIT(SET_PFC)) == !want)
-		err = tracepoints_set(dp, pfc, &dp->prog.pfc_tracepoints, want);
+		err = tracepoints_set(prog, pfc, &prog->pfc_tracepoints, want);
 	return err;
 }

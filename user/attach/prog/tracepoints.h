@@ -3,9 +3,9 @@
 #define SLUICE_ATTACH_TRACEPOINTS_H
 #include "lib/config.h"
 
-struct dataplane;
+struct prog_room;
 
 /* Attaches the tracepoints that the configuration wants (want), or removes the others. */
-int tracepoints_apply(struct dataplane *dp, const struct config *c, int want);
+int tracepoints_apply(struct prog_room *prog, const struct config *c, int want);
 
 #endif

@@ -7,44 +7,11 @@
  */
 #include "attach/net/routes.h"
 #include "attach/state/pins_room.h"
+#include "attach/state/prog_room.h"
 #include "attach/state/qdisc_room.h"
 #include "lib/config.h"
 #include "lib/net.h"
 #include "lib/pins.h"
-
-struct sluice_bpf;
-
-/* --- prog/ --- */
-
-/* Programs that are loaded together. Only the sets that the configuration wants are loaded: verification is slow. */
-enum program_set {
-	SET_HOST,    /* egress and ingress */
-	SET_SWITCH,  /* hop */
-	SET_VOQS,    /* tor */
-	SET_PODS,    /* pod_hop */
-	SET_BACKLOG, /* tracepoints, where stamps need them */
-	SET_CLASSES, /* tracepoints of ports with classes */
-	SET_PFC,     /* tracepoints of switch ports with pauses, and the program that hears them */
-	SET_N
-};
-#define SET_BIT(set) (1U << (set))
-
-/* Each loads a set that was not there, or one of host, switch and VOQs with one of the two wings that it lacked. */
-#define RELOADS_MAX (SET_N + 3 * 2)
-
-struct prog_room {
-	struct sluice_bpf *skel;	      /* the maps, and the programs wanted at the start */
-	struct sluice_bpf *more[RELOADS_MAX]; /* programs wanted by reloads, over the same maps; NULL at the end */
-	struct sluice_bpf *of[SET_N];	      /* the object in which a set is loaded last; NULL: none */
-	unsigned char *elf;		      /* the object with the configured congestion control's name */
-	int tracepoints;		      /* this run attached the tracepoints of backlog */
-	int class_tracepoints;		      /* this run attached the tracepoints of classes */
-	int pfc_tracepoints;		      /* this run attached the tracepoints of pauses */
-	__u64 cc_back_ns;		      /* when the default congestion control was put back; 0: never */
-	char cc_others[16];		      /* one that somebody insists on; "" */
-	__u64 seq_base_ns;		      /* as it was at the last look: ingress moves it, too */
-	__u64 clock_said_ns;		      /* when the clock was last reported as off */
-};
 
 /* --- port/ --- */
 
@@ -86,9 +53,6 @@ struct port_room {
 
 struct dataplane {
 	struct pins pins;
-	int fresh;     /* this run made the pins */
-	int lost;      /* some of the pins are missing, and are made anew */
-	int running;   /* the attached programs are this run's */
 	int linger_fd; /* a timer: when leaving peers and ports are removed */
 	struct pins_room pin;
 	struct prog_room prog;
