@@ -9,7 +9,7 @@
 #include "attach/pins/pin_dir.h"
 #include "attach/port/pods.h"
 #include "attach/prog/load.h"
-#include "attach/state/prog_room.h"
+#include "attach/prog/prog_room.h"
 #include "attach/state/state.h"
 #include "sluice.skel.h"
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "lib/config.h"
-#include "attach/hook/attached.h"
 #include "attach/dataplane.h"
+#include "attach/hook/attached.h"
 #include "attach/net/routes.h"
 #include "attach/port/port_describe.h"
 #include "attach/qdisc/queue.h"

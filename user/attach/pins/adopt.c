@@ -25,7 +25,7 @@
 #include <unistd.h>
 #include "attach/pins/adopt.h"
 #include "attach/pins/pin_swap.h"
-#include "attach/state/pins_room.h"
+#include "attach/pins/pins_room.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"
 #include "lib/pins.h"

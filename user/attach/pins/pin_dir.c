@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include "attach/hook/tcx.h"
 #include "attach/pins/pin_dir.h"
-#include "attach/state/pins_room.h"
+#include "attach/pins/pins_room.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"
 

@@ -21,7 +21,7 @@
 #include "attach/hook/tcx.h"
 #include "attach/port/pods.h"
 #include "attach/port/port.h"
-#include "attach/state/prog_room.h"
+#include "attach/prog/prog_room.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"

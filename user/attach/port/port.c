@@ -14,7 +14,7 @@
 #include "attach/port/port_describe.h"
 #include "attach/port/ppfc_port.h"
 #include "attach/prog/bpf_id.h"
-#include "attach/state/prog_room.h"
+#include "attach/prog/prog_room.h"
 #include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"

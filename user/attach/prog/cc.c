@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "attach/prog/cc.h"
-#include "attach/state/prog_room.h"
+#include "attach/prog/prog_room.h"
 #include "lib/bpffs.h"
 #include "lib/net.h"
 #include "sluice.skel.h"

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/prog/control.h"
-#include "attach/state/prog_room.h"
+#include "attach/prog/prog_room.h"
 #include "lib/knobs.h"
 #include "sluice.skel.h"
 #include "sluice/seq.h"

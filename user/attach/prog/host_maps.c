@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "attach/prog/host_maps.h"
+#include "attach/prog/prog_room.h"
 #include "attach/prog/sets.h"
-#include "attach/state/prog_room.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"
 

@@ -2,7 +2,7 @@
 /*
  * The BPF programs that a configuration and this kernel want, loaded over pinned or new maps.
  *
- *  1. They come in sets (state.h), with the wings that the configuration uses (abi/control.h): the verifier
+ *  1. They come in sets (prog_room.h), with the wings that the configuration uses (abi/control.h): the verifier
  *     removes the code of the others, which is most of it. A start loads its sets in one object; a reload that needs
  *     more sets, or its sets with more wings, loads these in another one, over the same maps, and attaches its programs.
  *     None is unloaded before the end.
@@ -22,10 +22,10 @@
 #include "attach/prog/host_maps.h"
 #include "attach/prog/kernel.h"
 #include "attach/prog/load.h"
+#include "attach/prog/prog_room.h"
 #include "attach/prog/programs.h"
 #include "attach/prog/queue_shared.h"
 #include "attach/prog/sets.h"
-#include "attach/state/prog_room.h"
 #include "lib/bpffs.h"
 #include "lib/layout.h"
 #include "sluice.skel.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The sets of programs that a configuration wants, and the wings (abi/control.h). */
+#include "attach/prog/prog_room.h"
 #include "attach/prog/sets.h"
-#include "attach/state/prog_room.h"
 #include "sluice.skel.h"
 
 unsigned int sets_wanted(const struct config *c)

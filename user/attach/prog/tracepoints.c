@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/prog/prog_room.h"
 #include "attach/prog/sets.h"
 #include "attach/prog/tracepoints.h"
-#include "attach/state/prog_room.h"
 #include "lib/bpffs.h"
 #include "sluice.skel.h"
 

@@ -19,9 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/qdisc/qdisc_room.h"
 #include "attach/qdisc/queue_apply.h"
 #include "attach/qdisc/queue_root.h"
-#include "attach/state/qdisc_room.h"
 #include "lib/bpffs.h"
 #include "lib/maps.h"
 #include "lib/net.h"

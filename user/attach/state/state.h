@@ -2,13 +2,13 @@
 #ifndef SLUICE_ATTACH_STATE_H
 #define SLUICE_ATTACH_STATE_H
 /*
- * What the rooms of the data plane know between two calls. A room writes its own part; dataplane.c and lifetime.c, which
- * call all of them, write any.
+ * What the data plane knows between two calls: a part for each room, which writes it alone, except for those files that
+ * lead from one room to the next (dataplane.c, lifetime.c). port/ reads the parts of others, too.
  */
 #include "attach/net/routes.h"
-#include "attach/state/pins_room.h"
-#include "attach/state/prog_room.h"
-#include "attach/state/qdisc_room.h"
+#include "attach/pins/pins_room.h"
+#include "attach/prog/prog_room.h"
+#include "attach/qdisc/qdisc_room.h"
 #include "lib/config.h"
 #include "lib/net.h"
 #include "lib/pins.h"
