@@ -4,6 +4,8 @@
 #include <time.h>
 #include "attach/net/peers.h"
 
+struct dataplane;
+
 #define DP_LINGER_SILENCES 3		    /* number of silences after which peers go plain */
 #define DP_SILENT_NS (100 * 1000 * 1000ULL) /* a silence is this long, or base RTTs as below: egress_peer() */
 #define DP_SILENT_RTTS 4
