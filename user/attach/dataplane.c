@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From configuration to attached programs (programs.c, ports.c, port.c), and back.
+ * From configuration to attached programs, and back.
+ *
+ * prog/ loads programs and maps, pins/ keeps, adopts and finds them, hook/ attaches programs to an interface, qdisc/ has
+ * the root qdisc, net/ peers and routes. port/ leads each interface through them, and this file all.
  *
  *  1. The pin directory is the state that survives the daemon: maps, the struct_ops map, and (before Linux 6.2, with
  *     ports that stamp) the tracepoint links. State that cannot be derived from the kernel is in the control and ports
  *     maps: who made the clsact qdisc, which default congestion control there was.
  *  2. The struct_ops map of an earlier daemon is kept under its name: it reads the same pinned maps. That of another
- *     version (adopt.c) is replaced.
+ *     version (pins/adopt.c) is replaced.
  *  3. A peer, or an interface, that is no longer configured goes in two steps, so that no wrapped packet arrives
  *     unstripped: it leaves (the programs fall silent and continue to strip), and is removed when the other side must
  *     have noticed. The maps record that it leaves: the next daemon completes the work of one that died.
