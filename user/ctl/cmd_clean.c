@@ -16,6 +16,8 @@
 #include "attach/filter.h"
 #include "attach/queue_root.h"
 #include "attach/tcx.h"
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/show.h"
 
 #define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers switch to plain packets while we still strip */

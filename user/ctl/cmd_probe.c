@@ -21,8 +21,8 @@
 #include "lib/bpffs.h"
 #include "lib/net.h"
 #include "lib/qdisc.h"
+#include "ctl/out.h"
 #include "ctl/probe.h"
-#include "ctl/show.h"
 #include "sluice/wire/wire.h"
 
 static void report_put(struct probe_report *r, const char *check, enum probe_result result, const char *detail,

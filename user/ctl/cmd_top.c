@@ -14,6 +14,12 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "ctl/commands.h"
+#include "ctl/flow_list.h"
+#include "ctl/flow_text.h"
+#include "ctl/options.h"
+#include "ctl/out.h"
+#include "ctl/show.h"
 #include "ctl/top.h"
 #include "lib/arguments.h"
 
@@ -215,7 +221,7 @@ static int top_parse(int argc, char **argv, struct top *t)
 {
 	int opt, err = 0;
 
-	while (!err && (opt = option_next(argc, argv, cmd_top)) != -1) {
+	while (!err && (opt = option_next(argc, argv, "top")) != -1) {
 		if (opt == 'b')
 			t->batch = 1;
 		else if (opt == 'n')

@@ -15,7 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "ctl/commands.h"
+#include "ctl/flow_list.h"
+#include "ctl/flow_text.h"
 #include "ctl/health.h"
+#include "ctl/hop.h"
+#include "ctl/options.h"
+#include "ctl/out.h"
+#include "ctl/show.h"
 #include "ctl/why.h"
 #include "lib/hops.h"
 #include "sluice/cc/base_rtt.h"
@@ -332,7 +339,7 @@ static int why_parse(int argc, char **argv, struct pod_wish *pod)
 {
 	int opt;
 
-	while ((opt = option_next(argc, argv, cmd_why)) != -1)
+	while ((opt = option_next(argc, argv, "why")) != -1)
 		if (!pod_wish_take(pod, opt, optarg))
 			return -EINVAL;
 	if (optind < argc || pod_wish_given(pod))

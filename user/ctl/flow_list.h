@@ -38,4 +38,15 @@ void flow_list_keep(struct flow_list *l, const struct pod_wish *pod);
 void flow_list_order(struct flow_list *l, const struct flow_list *before);
 const struct flow_row *flow_list_row(const struct flow_list *l, const struct flow_key *k);
 
+/* A value to sort flows by, the largest first. */
+struct flow_sort {
+	const char *name;
+	__u64 (*value)(const struct flow_row *r); /* NULL: by key */
+	const char *help;
+};
+extern const struct flow_sort flow_sorts[]; /* the last has no name */
+
+/* up: smallest first. */
+void flow_list_sort(struct flow_list *l, const struct flow_sort *by, int up);
+
 #endif

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "lib/config.h"
+#include "ctl/flow_list.h"
+#include "ctl/flow_text.h"
 #include "ctl/pods.h"
-#include "ctl/show.h"
 #include "lib/names.h"
 
 const char *row_why(const struct flow_row *r, const struct flow_list *l)

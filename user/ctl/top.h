@@ -2,9 +2,8 @@
 #ifndef SLUICE_TOP_H
 #define SLUICE_TOP_H
 /* State of `sluicectl top`, and the drawing of its screen. */
-#include "ctl/flows.h"
+#include "ctl/flow_list.h"
 #include "ctl/pods.h"
-#include "ctl/show.h"
 #include "lib/net.h"
 
 #define TOP_PORTS 64 /* most ports listed */

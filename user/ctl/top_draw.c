@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "ctl/flow_list.h"
+#include "ctl/flow_text.h"
+#include "ctl/out.h"
 #include "ctl/top.h"
 #include "lib/names.h"
 

@@ -3,7 +3,6 @@
 #define SLUICE_WHY_H
 /* Observations of a flow by `sluicectl why`, the verdict on it, and the sentences for that. */
 #include "ctl/pods.h"
-#include "ctl/show.h"
 #include "lib/queues.h"
 
 enum why_verdict {
@@ -55,17 +54,6 @@ struct why_line {
 	int (*when)(const struct why *w); /* NULL: always */
 	const char *text;
 };
-
-/* The time in human-readable form; returns buf, of 32 bytes. */
-const char *time_text(__u64 ns, char *buf);
-/* The used share of a hop's speed, from 0 to 1; -1: unknown. */
-double hop_busy(const struct why *w, unsigned int i);
-/* The same in words; returns buf, of HOP_STRLEN bytes. */
-const char *hop_busy_text(const struct why *w, unsigned int i, char *buf);
-/* Whether packets wait at a hop that sends less than half of its speed. */
-int hop_is_shaped(const struct why *w, unsigned int i);
-/* The number of hops reported. */
-unsigned int why_hops(const struct flow *f);
 
 /* Reads the qdiscs `sluice` of its interface; the second time, also what they dropped since the first. */
 void why_queues(struct why *w);
