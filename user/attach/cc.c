@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "attach/dataplane_int.h"
+#include "lib/netns.h"
 
 #define DP_CC_MARK "@sluice-cc-name"
 #define DP_CC_INSISTS_NS (600 * NSEC_PER_SEC)

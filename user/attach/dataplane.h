@@ -4,6 +4,7 @@
 /* Loading, pinning, adopting, attaching and detaching of the BPF programs. */
 #include "lib/config.h"
 #include "lib/net.h"
+#include "lib/route.h"
 #include "lib/pins.h"
 
 struct dataplane;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include "attach/dataplane.h"
 #include "lib/net.h"
+#include "lib/route.h"
 #include "sluice.skel.h"
 
 /* A link whose other end is in another network namespace. */

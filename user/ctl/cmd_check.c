@@ -16,6 +16,7 @@
 #include "attach/queue_root.h"
 #include "lib/dcb.h"
 #include "lib/net.h"
+#include "lib/route.h"
 #include "ctl/commands.h"
 #include "ctl/out.h"
 #include "ctl/probe.h"

@@ -2,13 +2,14 @@
 /* The changes of sluiced to this machine: each as the kernel has it now, and the previous state as it was recorded. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include "attach/attached.h"
 #include "attach/queue_root.h"
 #include "ctl/health.h"
 #include "lib/dcb.h"
-#include "lib/net.h"
+#include "lib/route.h"
 
 struct changes {
 	const struct pins *pins;
