@@ -19,7 +19,11 @@
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
-#include "daemon/metrics/metrics_int.h"
+#include "daemon/metrics.h"
+#include "daemon/metrics/http.h"
+#include "daemon/metrics/pods.h"
+#include "daemon/metrics/state.h"
+#include "daemon/metrics/sums.h"
 
 const struct watcher *metrics_watcher(const struct metrics *m)
 {

@@ -2,7 +2,9 @@
 /* Sums up the flows and VOQs of a tick: by state, by peer, the busiest, and into histograms. */
 #include <stdlib.h>
 #include <string.h>
-#include "daemon/metrics/metrics_int.h"
+#include "daemon/metrics/pods.h"
+#include "daemon/metrics/state.h"
+#include "daemon/metrics/sums.h"
 #include "lib/prefixes.h"
 
 #define METRICS_ACTIVE_NS (2 * NSEC_PER_SEC) /* a flow is active if it sent within this time */
