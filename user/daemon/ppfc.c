@@ -31,7 +31,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "attach/nic.h"
-#include "daemon/ppfc_int.h"
+#include "daemon/ppfc.h"
+#include "daemon/ppfc_round.h"
 #include "lib/maps.h"
 #include "lib/net.h"
 #include "sluice/once.h"
