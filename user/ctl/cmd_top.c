@@ -129,7 +129,7 @@ static int top_key(struct top *t, int key)
 	unsigned int page = LINES > 8 ? LINES / 2 : 1, last = t->shown_n ? t->shown_n - 1 : 0;
 
 	if (t->help && key != 'q') {
-		t->help = 0;
+		t->help = false;
 		return 1;
 	}
 	for (k = top_keys; k->key; k++)
@@ -140,7 +140,7 @@ static int top_key(struct top *t, int key)
 		return 0;
 	case 'h':
 	case '?':
-		t->help = 1;
+		t->help = true;
 		break;
 	case ' ':
 		t->paused = !t->paused;
@@ -223,7 +223,7 @@ static int top_parse(int argc, char **argv, struct top *t)
 
 	while (!err && (opt = option_next(argc, argv, "top")) != -1) {
 		if (opt == 'b')
-			t->batch = 1;
+			t->batch = true;
 		else if (opt == 'n')
 			err = number_parse("--count", optarg, 1U << 30, &t->count);
 		else

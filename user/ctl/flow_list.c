@@ -82,7 +82,7 @@ static void row_follow(struct flow_row *r, const struct flow_row *was, const str
 	r->why = why;
 	r->why_since_ns = was->why_next_ns;
 	r->why_next = NULL;
-	r->why_from_start = 0;
+	r->why_from_start = false;
 }
 
 void flow_list_order(struct flow_list *l, const struct flow_list *before)

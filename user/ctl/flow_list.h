@@ -2,19 +2,20 @@
 #ifndef SLUICE_FLOW_LIST_H
 #define SLUICE_FLOW_LIST_H
 /* All flows at one moment, for commands that read them more than once. */
+#include <stdbool.h>
 #include "lib/pins.h"
 
 struct flow_row {
 	struct flow_key key;
 	struct flow flow;
-	int paused; /* flow_is_paused() */
+	bool paused; /* flow_is_paused() */
 	/* From earlier lists, if any (flow_list_order): */
 	__u64 sent_bps;	 /* since the previous list; 0 if the flow was not in it */
 	const char *why; /* its constraint, and since when; a new reason has to be seen at two looks in a row */
 	__u64 why_since_ns;
 	const char *why_next; /* a new reason, seen once; NULL: none */
 	__u64 why_next_ns;
-	int why_from_start; /* the reason was there at the first look */
+	bool why_from_start; /* the reason was there at the first look */
 };
 
 struct pods;

@@ -2,6 +2,7 @@
 #ifndef SLUICE_WHY_H
 #define SLUICE_WHY_H
 /* Observations of a flow by `sluicectl why`, the verdict on it, and the sentences for that. */
+#include <stdbool.h>
 #include "ctl/pods.h"
 #include "lib/queues.h"
 
@@ -32,11 +33,11 @@ struct why {
 	__u64 feedbacks_per_s;
 	__u64 hop_bytes[HPCC_MAX_HOPS], hop_ns[HPCC_MAX_HOPS], hop_queue_ns[HPCC_MAX_HOPS]; /* the longest */
 	unsigned int hop_queued[HPCC_MAX_HOPS]; /* looks in which packets waited there */
-	int own; /* the first hop is the port of this machine, and its speed and bytes are the real ones */
+	bool own; /* the first hop is the port of this machine, and its speed and bytes are the real ones */
 	char port[16];
 	__u32 port_flags;
 	__u64 heard_ns;		 /* when its peer was last heard from; 0: never */
-	int peer_strips;	 /* its peer is known to strip telemetry */
+	bool peer_strips;	 /* its peer is known to strip telemetry */
 	__u64 held_by_ns;	 /* the sequence that its peer holds of this host is newer by that much; 0: it is not */
 	struct peer peer;	 /* its prefix; t_ns 0: there is none */
 	__u64 short_ns;		 /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */

@@ -107,13 +107,13 @@ static void credits_wake(struct credits *c)
 	struct itimerspec every = { { 0, period }, { 0, period } };
 
 	timerfd_settime(c->timer_fd, 0, &every, NULL);
-	c->awake = 1;
+	c->awake = true;
 }
 
 void credits_sleep(struct credits *c)
 {
 	timerfd_settime(c->timer_fd, 0, &(struct itimerspec){}, NULL);
-	c->awake = 0;
+	c->awake = false;
 }
 
 /* --- news --- */
@@ -352,9 +352,9 @@ static int credit_peers_make(struct credits *c)
 /* The ring has old news, which are dropped silently. */
 static void credits_on(struct credits *c)
 {
-	c->enabled = 0;
+	c->enabled = false;
 	ring_buffer__consume(c->ring);
-	c->enabled = 1;
+	c->enabled = true;
 	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(c->ring),
 		      &(struct epoll_event){ .events = EPOLLIN }) &&
 	    errno != EEXIST)
@@ -400,7 +400,7 @@ void credits_apply(struct credits *c, const struct config *config)
 	}
 	if (credit_peers_make(c)) {
 		msg("HierCC: %s: it is off until the next SIGHUP", strerror(ENOMEM));
-		c->enabled = 0;
+		c->enabled = false;
 		credits_off(c, was); /* slots have peers of the previous configuration */
 		return;
 	}

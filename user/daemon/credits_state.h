@@ -5,6 +5,7 @@
  * The state of the credit scheduler, without functions. credits.c makes it, and has what is not of a port, which
  * credits_port.c changes, or of a slot, which credits_slot.c does. Tests look into it.
  */
+#include <stdbool.h>
 #include "daemon/messages.h"
 #include "daemon/watcher.h"
 #include "lib/config.h"
@@ -57,8 +58,8 @@ struct credits {
 	struct messages *messages;
 	struct ring_buffer *ring;
 	int epoll_fd, timer_fd;
-	int enabled; /* some peer has hiercc */
-	int awake;   /* the timer runs, and the ring is checked by its clock */
+	bool enabled; /* some peer has hiercc */
+	bool awake;   /* the timer runs, and the ring is checked by its clock */
 	__u32 room;
 	__u32 round;
 	struct arrival *arrivals; /* the mapped arrays */

@@ -7,6 +7,7 @@
  */
 #include <bpf/libbpf.h>
 #include <net/if.h>
+#include <stdbool.h>
 #include "daemon/watcher.h"
 #include "lib/config.h"
 #include "lib/pins.h"
@@ -54,9 +55,9 @@ struct ppfc {
 	struct pfc_slot *slots; /* mapped */
 	struct ppfc_port ports[PFC_SLOTS];
 	__u32 used[PFC_SLOTS], count; /* slots of counted ports */
-	int enabled;		      /* some ports pause their neighbours */
-	int awake;
-	int bypassed; /* it sleeps since bypass is on, and no queue wakes it */
+	bool enabled;		      /* some ports pause their neighbours */
+	bool awake;
+	bool bypassed; /* it sleeps since bypass is on, and no queue wakes it */
 	struct ppfc_params params;
 	__u64 shared;	  /* the buffer without headroom */
 	__u32 wake_bytes; /* length of a queue that wakes the loop */

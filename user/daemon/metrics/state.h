@@ -6,6 +6,7 @@
  * those of its server and clients; text.c reads it.
  */
 #include <microhttpd.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <time.h>
 #include "daemon/metrics/http.h"
@@ -22,7 +23,7 @@ struct metrics {
 	struct client client[METRICS_CLIENTS]; /* in order of arrival */
 	unsigned int clients;
 	struct MHD_Response *text; /* since the last tick; NULL: not requested yet */
-	int wanted;
+	bool wanted;
 	struct sockaddr_storage listen;
 	socklen_t listen_len;
 	char listen_text[128];
@@ -31,7 +32,7 @@ struct metrics {
 	struct msg_limit limit;
 
 	/* Of the current tick, or the last one. */
-	int fresh; /* it begins */
+	bool fresh; /* it begins */
 	struct control ctl;
 	struct state_sum state[FLOW_STATES];
 	struct peer_sum *peer; /* by prefix length, the longest first, then by address */

@@ -29,7 +29,7 @@ void tick_begin(struct metrics *m)
 	unsigned int i;
 	struct peer v;
 
-	m->fresh = 0;
+	m->fresh = false;
 	m->ctl = *m->pins->ctl;
 	memset(m->state, 0, sizeof(m->state));
 	m->tops = 0;
