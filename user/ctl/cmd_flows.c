@@ -141,15 +141,14 @@ static unsigned int flows_filter(const struct flows_wish *w, struct flow_list *l
 static void flows_text(const struct flows_wish *w, const struct flow_list *l, unsigned int spent)
 {
 	unsigned int columns = 0, lines = 0, i;
-	char line[512];
+	char line[FLOW_LINE_STRLEN];
 
 	screen_size(&columns, &lines);
 	if (!l->n)
 		printf("no flows%s\n",
 		       w->has_peer || w->port || w->held_by || pod_wish_given(&w->pod) ? " of these" : "");
 	for (i = 0; i <= l->n && l->n; i++) {
-		flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, columns < FLOWS_WIDE ? columns : 0, line,
-			  sizeof(line));
+		flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, columns < FLOWS_WIDE ? columns : 0, line);
 		puts(line);
 	}
 	if (spent)

@@ -19,9 +19,10 @@ const char *flow_control(const struct flow *f);
 const struct pod *row_pod(const struct flow_row *r,
 			  const struct flow_list *l); /* NULL: it is no pod's, or has no name */
 /*
- * Its line in the table, or the heading if row is NULL. watched: with its current sending rate. width: columns of the
- * screen; 0: unlimited.
+ * Its line in the table, or the heading if row is NULL, into buf of FLOW_LINE_STRLEN. watched: with its current sending
+ * rate. width: columns of the screen; 0: unlimited.
  */
-void flow_line(const struct flow_row *row, const struct flow_list *l, int watched, int width, char *buf, size_t size);
+#define FLOW_LINE_STRLEN 512
+void flow_line(const struct flow_row *row, const struct flow_list *l, int watched, int width, char *buf);
 
 #endif
