@@ -25,7 +25,7 @@
 #include "ctl/probe.h"
 #include "sluice/wire/wire.h"
 
-/* What helps: a command, or words; NULL or "": none. */
+/* A command that helps, or advice in words; NULL or "": none. */
 struct probe_fix {
 	const char *mend, *advice;
 };

@@ -79,7 +79,7 @@ static int flow_meets(const struct flow_key *k, int argc, char **argv, int exact
 	return 1;
 }
 
-/* What tells of the flow that is meant. */
+/* Words that tell of the flow that is meant. */
 struct flow_words {
 	char **word;
 	int n;
