@@ -2,7 +2,7 @@
 /* Companions: see carriage.h. */
 #include "sim/carriage.h"
 #include "sim/engine.h"
-#include "sim/scheme.h"
+#include "sim/control.h"
 
 struct carriage_rules carriage_rules;
 

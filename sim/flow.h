@@ -113,8 +113,6 @@ struct traffic {
 };
 extern struct traffic traffic;
 
-void hosts_begin(void);
-void hosts_end(void);
 /* Adds a flow that begins at start_ns. Returns its number. */
 uint32_t flow_add(uint32_t from, uint32_t to, uint64_t size, uint64_t start_ns, uint32_t group, uint32_t class);
 /* Wire bytes of the first `payload` bytes of a flow. */
@@ -122,17 +120,4 @@ uint64_t flow_wire_bytes(uint64_t payload);
 /* The least time from a flow's start to the arrival of its last byte: alone, at the speed of the path. */
 uint64_t flow_ideal_ns(const struct sim_flow *f);
 uint64_t flow_inflight(const struct sim_flow *f);
-/* The rate of a flow has changed, and so has the departure of its next packet. */
-void flow_rate_changed(uint32_t flow);
-
-/* A packet of data arrives at its host. */
-void receiver_take(uint32_t host, uint32_t packet);
-/* A control packet, such as an ACK, which a host sends before all data. */
-void host_control(uint32_t host, uint32_t packet);
-
-void receiver_on_ack(uint32_t flow); /* EVENT_ACK */
-void host_on_flow(uint32_t flow);    /* EVENT_FLOW */
-void host_on_timer(uint32_t flow);   /* EVENT_TIMER */
-void host_on_wake(uint32_t host);    /* EVENT_HOST */
-
 #endif

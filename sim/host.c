@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Senders and receivers: see flow.h. */
+/* Senders: see flow.h. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/carriage.h"
+#include "sim/control.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
-#include "sim/scheme.h"
+#include "sim/host.h"
 #include "sluice/pacer.h"
 
 struct sim_host {
@@ -16,58 +17,7 @@ struct sim_host {
 	uint64_t wake_ns; /* when EVENT_HOST is due */
 };
 
-struct host_rules host_rules;
-struct traffic traffic;
 static struct sim_host *hosts;
-
-/* --- flows --- */
-
-uint64_t flow_wire_bytes(uint64_t payload)
-{
-	return payload + (payload + host_rules.payload - 1) / host_rules.payload * host_rules.header;
-}
-
-uint64_t flow_inflight(const struct sim_flow *f)
-{
-	return flow_wire_bytes(f->snd_nxt) - flow_wire_bytes(f->snd_una);
-}
-
-uint64_t flow_ideal_ns(const struct sim_flow *f)
-{
-	uint64_t slowest = NEVER_NS, total = 0, wire = flow_wire_bytes(f->size);
-	uint64_t first = f->size < host_rules.payload ? wire : host_rules.payload + host_rules.header;
-	uint32_t port = hosts[f->from].port, number = f - traffic.list;
-
-	for (;;) {
-		const struct sim_port *p = &net.ports[port];
-		const struct sim_node *n = &net.nodes[net.ports[p->peer].node];
-
-		slowest = p->bps < slowest ? p->bps : slowest;
-		total += p->delay_ns + port_time_ns(p, first);
-		if (n->is_host)
-			break;
-		port = net_port_to(net.ports[p->peer].node, f->to, number);
-	}
-	return total + (wire - first) * 8 * NS_PER_S / slowest;
-}
-
-uint32_t flow_add(uint32_t from, uint32_t to, uint64_t size, uint64_t start_ns, uint32_t group, uint32_t class)
-{
-	uint32_t i = traffic.count;
-	struct sim_flow *f;
-
-	traffic.list = list_add(traffic.list, &traffic.count, sizeof(*traffic.list));
-	f = &traffic.list[i];
-	f->from = from;
-	f->to = to;
-	f->size = size;
-	f->start_ns = start_ns;
-	f->group = group;
-	f->class = class;
-	traffic.endless += !size;
-	event_at(start_ns, EVENT_FLOW, i);
-	return i;
-}
 
 /* --- sending --- */
 
@@ -301,7 +251,7 @@ static int ack_is_told(const struct sim_packet *ack)
 	return !scheme->telemetry || ack->carries;
 }
 
-static void ack_take(uint32_t p)
+void sender_take(uint32_t p)
 {
 	const struct sim_packet ack = net.packets[p];
 	struct sim_flow *f = &traffic.list[ack.flow];
@@ -340,14 +290,6 @@ static void ack_take(uint32_t p)
 		f->hole_end = ack.told > ack.seq + host_rules.payload ? ack.told - host_rules.payload : ack.seq;
 	}
 	flow_ready(ack.flow);
-}
-
-void host_receive(uint32_t number, uint32_t p)
-{
-	if (net.packets[p].kind == PACKET_DATA || net.packets[p].kind == PACKET_COMPANION)
-		receiver_take(number, p);
-	else
-		ack_take(p);
 }
 
 /* --- start --- */

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Samples over time, and the result at the end: see measure.h. */
 #include "sim/carriage.h"
-#include "sim/credit.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
+#include "sim/grant.h"
 #include "sim/measure.h"
 #include "sim/measure_rooms.h"
 #include "sim/rtt.h"
 #include "sim/net.h"
 #include "sim/port_name.h"
 #include "sim/series.h"
+#include "sim/voq.h"
 
 static const struct scenario *scenario;
 
@@ -62,7 +63,7 @@ static struct json_object *companions_result(void)
 struct json_object *measure_result(void)
 {
 	struct json_object *o = json_object_new_object(), *loads = json_object_new_array(), *fair = fair_result();
-	struct json_object *voqs = credit_result(), *rtt = rtt_result();
+	struct json_object *voqs = voqs_result(), *rtt = rtt_result();
 	uint32_t i;
 
 	json_object_object_add(o, "scheme", json_object_new_string(scenario->scheme));
@@ -86,8 +87,10 @@ struct json_object *measure_result(void)
 	json_object_object_add(o, "loads", loads);
 	if (rtt)
 		json_object_object_add(o, "base_rtt_us", rtt);
-	if (voqs)
+	if (voqs) {
+		grants_result(voqs);
 		json_object_object_add(o, "voq_bytes", voqs);
+	}
 	return o;
 }
 

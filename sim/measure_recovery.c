@@ -5,7 +5,7 @@
 #include "sim/engine.h"
 #include "sim/flow.h"
 #include "sim/measure_rooms.h"
-#include "sim/scheme.h"
+#include "sim/control.h"
 
 #define BACK 0.95 /* share of the rate before the burst */
 #define BACK_TS 3 /* number of T over which the rate is averaged */

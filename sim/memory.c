@@ -3,11 +3,12 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "lib/util.h"
-#include "sim/credit.h"
 #include "sim/flow.h"
+#include "sim/grant.h"
 #include "sim/histogram.h"
 #include "sim/memory.h"
 #include "sim/net.h"
+#include "sim/voq.h"
 
 #define LINK_BYTES 24 /* per link, while the network is built */
 #define FLOW_BYTES 40 /* per flow: its first event, its place in the measurements */
@@ -88,7 +89,7 @@ static void parts_of(const struct scenario *s, double flows, struct part parts[P
 	};
 	parts[PART_VOQS] = (struct part){
 		"VOQs, hosts times racks",
-		s->hiercc.mode == HIERCC_OFF ? 0 : credit_memory(e.hosts, e.racks),
+		s->hiercc.mode == HIERCC_OFF ? 0 : voqs_memory(e.hosts, e.racks) + grants_memory(e.hosts, e.racks),
 		"fewer topology.hosts or leaves, or hiercc.mode=off",
 	};
 	parts[PART_FLOWS] = (struct part){

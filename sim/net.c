@@ -12,6 +12,8 @@ struct link {
 };
 
 struct sim_net net;
+struct net_ends net_ends;
+struct switch_rules rules;
 static struct link *links;
 static uint32_t links_count;
 
@@ -289,7 +291,7 @@ void port_kick(uint32_t port)
 		}
 		return;
 	}
-	i = is_host ? host_next(net.nodes[p->node].number) : queue_next(p);
+	i = is_host ? net_ends.host_next(net.nodes[p->node].number) : queue_next(p);
 	if (i == NONE)
 		return;
 	p = &net.ports[port];
@@ -299,7 +301,7 @@ void port_kick(uint32_t port)
 	p->free_ps = start_ps + port_time_ps(p, net.packets[i].bytes);
 	left_ns = (p->free_ps + 999) / 1000;
 	if (!is_host)
-		switch_sent(port, &net.packets[i]);
+		net_ends.switch_sent(port, &net.packets[i]);
 	p->tx_bytes += net.packets[i].bytes;
 	wire_put(port, i, left_ns);
 	if (!p->waking && (is_host || p->bytes)) {
@@ -326,7 +328,7 @@ void net_on_wire(uint32_t port)
 	else
 		event_at(net.packets[p->wire_first].due_ns, EVENT_WIRE, port);
 	if (n->is_host)
-		host_receive(n->number, i);
+		net_ends.host_receive(n->number, i);
 	else
-		switch_receive(net.ports[peer].node, peer, i);
+		net_ends.switch_receive(net.ports[peer].node, peer, i);
 }

@@ -37,14 +37,14 @@ enum packet_kind {
 struct sim_packet {
 	uint32_t next; /* next in its queue, on its wire, or in the free list */
 	uint32_t flow;
-	uint32_t bytes;	  /* wire bytes, without preamble and gap */
-	uint32_t ingress; /* ingress port of its current switch */
-	uint32_t to;	  /* host */
-	uint64_t seq;	  /* DATA: first byte of the payload; ACK, NACK: next expected byte */
-	uint64_t told;	  /* ACK: position after the packet that it answers */
-	uint64_t sent_ns; /* when it left its host */
-	uint64_t rx_ns;	  /* ACK: arrival of the packet that it answers */
-	uint64_t due_ns;  /* on a wire: its arrival */
+	uint32_t bytes;		     /* wire bytes, without preamble and gap */
+	uint32_t ingress;	     /* ingress port of its current switch */
+	uint32_t to;		     /* host */
+	uint64_t seq;		     /* DATA: first byte of the payload; ACK, NACK: next expected byte */
+	uint64_t told;		     /* ACK: position after the packet that it answers */
+	uint64_t sent_ns;	     /* when it left its host */
+	uint64_t rx_ns;		     /* ACK: arrival of the packet that it answers */
+	uint64_t due_ns;	     /* on a wire: its arrival */
 	uint64_t hop[HPCC_MAX_HOPS]; /* telem_pack() */
 	uint32_t payload;
 	uint32_t voq_total, voq_flows; /* S and F */
@@ -118,6 +118,18 @@ struct sim_net {
 };
 extern struct sim_net net;
 
+/* What nodes do with packets. They know the network, which knows them only by this: main fills it. */
+struct net_ends {
+	/* The host's next packet for its port, or NONE; then it wakes its port when there is one. */
+	uint32_t (*host_next)(uint32_t host);
+	void (*host_receive)(uint32_t host, uint32_t packet);
+	/* A packet arrives at a switch by one of its ports. */
+	void (*switch_receive)(uint32_t node, uint32_t ingress, uint32_t packet);
+	/* A packet leaves the buffer of the switch. */
+	void (*switch_sent)(uint32_t port, struct sim_packet *p);
+};
+extern struct net_ends net_ends;
+
 /* The behaviour of all switches. */
 struct switch_rules {
 	int stamp_enqueue; /* telemetry shows the moment when a packet enters the queue */
@@ -159,21 +171,5 @@ uint64_t port_time_ns(const struct sim_port *p, uint64_t bytes);
 void port_kick(uint32_t port);
 void net_on_wire(uint32_t port); /* EVENT_WIRE */
 void net_on_free(uint32_t port); /* EVENT_FREE */
-/* Sets buffers and pauses by the rules, after building. */
-void switches_begin(void);
-/* A packet arrives at a switch by one of its ports. */
-void switch_receive(uint32_t node, uint32_t ingress, uint32_t packet);
-/* A packet leaves the buffer of the switch. */
-void switch_sent(uint32_t port, struct sim_packet *p);
 int port_is_paused(const struct sim_port *p, uint32_t class);
-void net_on_voq(uint32_t packet);  /* EVENT_VOQ */
-void net_on_pause(uint32_t frame); /* EVENT_PAUSE */
-void net_on_round(uint32_t node);  /* EVENT_SWITCH */
-
-/* --- of the hosts --- */
-
-/* The host's next packet for its port, or NONE; then host_wake() is called when there is one. */
-uint32_t host_next(uint32_t host);
-void host_receive(uint32_t host, uint32_t packet);
-
 #endif

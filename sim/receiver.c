@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Receivers: data in order and out of order, ACKs, NACKs and CNPs. See flow.h. */
 #include <string.h>
+#include "sim/control.h"
 #include "sim/engine.h"
-#include "sim/flow.h"
+#include "sim/host.h"
 #include "sim/measure.h"
+#include "sim/receiver.h"
 #include "sim/rivals.h"
-#include "sim/scheme.h"
 
 /* Adds an out-of-order range to the held ones, and advances rcv_nxt over those that are next. */
 static void flow_hold(struct sim_flow *f, uint64_t from, uint64_t to)
@@ -124,7 +125,7 @@ static void ack_wait(struct sim_flow *f, uint32_t p)
 		event_at(f->ack_ns, EVENT_ACK, f - traffic.list);
 }
 
-void receiver_take(uint32_t host, uint32_t p)
+static void data_take(uint32_t host, uint32_t p)
 {
 	struct sim_packet *packet = &net.packets[p];
 	struct sim_flow *f = &traffic.list[packet->flow];
@@ -163,6 +164,14 @@ void receiver_take(uint32_t host, uint32_t p)
 	}
 	f->unacked = 0;
 	data_answer(host, packet, PACKET_ACK);
+}
+
+void receiver_take(uint32_t host, uint32_t p)
+{
+	if (net.packets[p].kind == PACKET_DATA || net.packets[p].kind == PACKET_COMPANION)
+		data_take(host, p);
+	else
+		sender_take(p);
 }
 
 void receiver_on_ack(uint32_t i)

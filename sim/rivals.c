@@ -3,7 +3,7 @@
 #include <math.h>
 #include "sim/engine.h"
 #include "sim/rivals.h"
-#include "sim/scheme.h"
+#include "sim/control.h"
 
 #define DCQCN_G (1 / 256.0)
 #define RATE_AI (50e6 / 25e9) /* as a share of the port's speed, like the next ones */
@@ -25,22 +25,19 @@
 #define CUBIC_ALPHA (3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA))
 struct dcqcn_rules dcqcn_rules;
 
-static double line_bps(void)
-{
-	return hpcc_rate_bps(scheme_rules.hpcc.w_init, scheme_rules.hpcc.t_ns);
-}
-
 static double rate_clamp(double rate)
 {
-	return fmin(fmax(rate, RATE_MIN * line_bps()), line_bps());
+	return fmin(fmax(rate, RATE_MIN * control_line_bps()), control_line_bps());
 }
 
 /* --- DCQCN --- */
 
 void dcqcn_begin(struct sim_flow *f)
 {
-	f->dcqcn = (struct dcqcn){ .rate = line_bps(), .target = line_bps(), .alpha = 1, .alpha_ns = engine.now_ns };
-	f->rate_bps = line_bps();
+	f->dcqcn = (struct dcqcn){
+		.rate = control_line_bps(), .target = control_line_bps(), .alpha = 1, .alpha_ns = engine.now_ns
+	};
+	f->rate_bps = control_line_bps();
 	f->window = 0;
 }
 
@@ -86,11 +83,11 @@ void dcqcn_timer(struct sim_flow *f)
 		return;
 	}
 	if (++d->by_time > dcqcn_rules.fast)
-		d->target =
-			rate_clamp(d->target + (d->by_time == dcqcn_rules.fast + 1 ? RATE_AI : RATE_HAI) * line_bps());
+		d->target = rate_clamp(d->target +
+				       (d->by_time == dcqcn_rules.fast + 1 ? RATE_AI : RATE_HAI) * control_line_bps());
 	d->rate = (d->rate + d->target) / 2;
 	f->rate_bps = d->rate;
-	d->timer_ns = d->rate < line_bps() ? engine.now_ns + dcqcn_rules.timer_ns : 0;
+	d->timer_ns = d->rate < control_line_bps() ? engine.now_ns + dcqcn_rules.timer_ns : 0;
 	if (d->timer_ns)
 		event_at(d->timer_ns, EVENT_SCHEME, f - traffic.list);
 }
@@ -99,8 +96,8 @@ void dcqcn_timer(struct sim_flow *f)
 
 void timely_begin(struct sim_flow *f)
 {
-	f->timely = (struct timely){ .rate = line_bps() };
-	f->rate_bps = line_bps();
+	f->timely = (struct timely){ .rate = control_line_bps() };
+	f->rate_bps = control_line_bps();
 	f->window = 0;
 }
 
@@ -125,12 +122,12 @@ void timely_ack(struct sim_flow *f, const struct sim_packet *p)
 	t->rtt_ns = rtt;
 	gradient = t->diff_ns / TIMELY_MIN_NS;
 	if (rtt < TIMELY_LOW_NS) {
-		t->rate += RATE_AI * line_bps();
+		t->rate += RATE_AI * control_line_bps();
 	} else if (rtt > TIMELY_HIGH_NS) {
 		t->rate *= 1 - TIMELY_BETA * (1 - TIMELY_HIGH_NS / rtt);
 	} else if (gradient <= 0) {
 		steps = ++t->fast >= TIMELY_FAST ? 5 : 1;
-		t->rate += steps * RATE_AI * line_bps();
+		t->rate += steps * RATE_AI * control_line_bps();
 	} else {
 		t->fast = 0;
 		t->rate *= 1 - TIMELY_BETA * fmin(gradient, 1);
@@ -150,7 +147,7 @@ void dctcp_begin(struct sim_flow *f)
 {
 	f->tcp = (struct tcp){ .window = q12_to_bytes(scheme_rules.hpcc.w_init), .threshold = INFINITY };
 	f->window = f->tcp.window;
-	f->rate_bps = line_bps();
+	f->rate_bps = control_line_bps();
 }
 
 /* RFC 8257, section 3.3; as in 000, it starts with W_init and not with slow start. */
@@ -192,7 +189,7 @@ void cubic_begin(struct sim_flow *f)
 {
 	f->tcp = (struct tcp){ .window = TCP_FIRST * packet_bytes(), .threshold = INFINITY };
 	f->window = f->tcp.window;
-	f->rate_bps = line_bps();
+	f->rate_bps = control_line_bps();
 }
 
 /* Sections 4.2 to 4.5, in packets and seconds; and slow start. `acked` is in bytes here. */

@@ -2,7 +2,7 @@
 /* See rtt.h. */
 #include "sim/engine.h"
 #include "sim/rtt.h"
-#include "sim/scheme.h"
+#include "sim/control.h"
 #include "sluice/cc/base_rtt.h"
 
 static struct {

@@ -7,8 +7,6 @@
 #include "sim/scheme.h"
 #include "sluice/cc/swift.h"
 
-struct scheme_rules scheme_rules;
-const struct scheme *scheme;
 static struct swift_params swift;
 
 static void control_output(struct sim_flow *f)
@@ -111,7 +109,7 @@ static void silent_loss(struct sim_flow *f, int timeout)
 static void line_begin(struct sim_flow *f)
 {
 	f->window = q12_to_bytes(scheme_rules.hpcc.w_init);
-	f->rate_bps = hpcc_rate_bps(scheme_rules.hpcc.w_init, scheme_rules.hpcc.t_ns);
+	f->rate_bps = control_line_bps();
 }
 
 static void line_ack(struct sim_flow *f, const struct sim_packet *p)

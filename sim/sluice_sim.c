@@ -7,20 +7,26 @@
 #include "lib/config/tables.h"
 #include "lib/util.h"
 #include "sim/carriage.h"
-#include "sim/credit.h"
+#include "sim/control.h"
 #include "sim/csv.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
+#include "sim/grant.h"
+#include "sim/host.h"
 #include "sim/measure.h"
 #include "sim/memory.h"
 #include "sim/net.h"
 #include "sim/predict.h"
+#include "sim/rack.h"
+#include "sim/receiver.h"
 #include "sim/rivals.h"
 #include "sim/rtt.h"
 #include "sim/scenario.h"
 #include "sim/scenario_keys.h"
 #include "sim/scheme.h"
 #include "sim/series.h"
+#include "sim/switch.h"
+#include "sim/voq.h"
 
 /* Options of the command line besides the scenario. */
 struct wanted {
@@ -84,8 +90,15 @@ static const event_handler handlers[EVENT_KINDS] = {
 	[EVENT_LOAD] = load_on_next,	     [EVENT_KICK] = port_kick,
 	[EVENT_PAUSE] = net_on_pause,	     [EVENT_SWITCH] = net_on_round,
 	[EVENT_MEASURE] = measure_on_sample, [EVENT_VOQ] = net_on_voq,
-	[EVENT_GRANT] = credit_on_grant,     [EVENT_CREDIT] = credit_on_message,
-	[EVENT_RATE] = credit_on_rate,	     [EVENT_ACK] = receiver_on_ack,
+	[EVENT_GRANT] = grant_on_round,     [EVENT_CREDIT] = grant_on_message,
+	[EVENT_RATE] = voq_on_rate,	     [EVENT_ACK] = receiver_on_ack,
+};
+
+static const struct net_ends ends = {
+	.host_next = host_next,
+	.host_receive = receiver_take,
+	.switch_receive = switch_receive,
+	.switch_sent = switch_sent,
 };
 
 static void rules_take(const struct scenario *s)
@@ -210,6 +223,7 @@ static int simulate(const struct scenario *s, const struct wanted *w)
 	int status = EXIT_DONE;
 
 	engine_begin(s->run.seed);
+	net_ends = ends;
 	rules_take(s);
 	if (memory_check(s, 0) || topology_build(s))
 		return EXIT_USAGE;
@@ -217,7 +231,9 @@ static int simulate(const struct scenario *s, const struct wanted *w)
 	switches_begin();
 	rtt_begin(s, scheme_take);
 	scheme_take(s);
-	credit_begin();
+	racks_begin();
+	voqs_begin();
+	grants_begin();
 	if (measure_begin(s) || series_begin(s, w->series) || loads_begin(s))
 		return EXIT_USAGE;
 	signal(SIGINT, interrupt);
@@ -243,7 +259,9 @@ static int simulate(const struct scenario *s, const struct wanted *w)
 	loads_end();
 	measure_end();
 	hosts_end();
-	credit_end();
+	grants_end();
+	voqs_end();
+	racks_end();
 	predict_end();
 	net_free();
 	engine_end();

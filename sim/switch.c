@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A switch's work on a packet: buffer, ECN, PFC and telemetry. See net.h. */
 #include <stdlib.h>
-#include "sim/credit.h"
 #include "sim/engine.h"
-#include "sim/net.h"
+#include "sim/grant.h"
 #include "sim/predict.h"
+#include "sim/rack.h"
+#include "sim/switch.h"
+#include "sim/voq.h"
 
 #define PAUSE_BYTES 84 /* a PFC frame with its FCS, preamble and gap */
-
-struct switch_rules rules;
 
 /* --- telemetry --- */
 
@@ -16,7 +16,7 @@ static void stamp(struct sim_port *p, struct sim_packet *packet)
 {
 	if (!packet->carries || !packet->class || packet->hops >= HPCC_MAX_HOPS)
 		return;
-	if (credit_rules.on && credit_rules.port_free && credit_is_rack_port(p->node, p - net.ports) &&
+	if (credit_rules.on && credit_rules.port_free && rack_has_port(p->node, p - net.ports) &&
 	    packet->voq_flows)
 		return;
 	/* Bytes that came in for a port are those that have left it, plus those that still wait. */
@@ -239,11 +239,11 @@ void switch_receive(uint32_t node, uint32_t ingress, uint32_t i)
 		}
 		if (rules.arrival)
 			pause_at_arrival(&net.ports[egress], in, packet->class);
-		credit_arrived(node, packet);
-		if (credit_holds(node, i))
+		grant_arrival(node, packet);
+		if (voq_holds(node, i))
 			return;
 	} else {
-		credit_passes(node, packet);
+		grant_passes(node, packet);
 	}
 	switch_enqueue(egress, i);
 }
@@ -253,7 +253,7 @@ void net_on_voq(uint32_t i)
 	const struct sim_packet *packet = &net.packets[i];
 	uint32_t node = net.ports[packet->ingress].node;
 
-	credit_left(packet);
+	voq_leave(packet);
 	switch_enqueue(net_port_to(node, packet->to, packet->flow), i);
 }
 

@@ -18,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "daemon/credits_int.h"
+#include "daemon/credits.h"
+#include "daemon/credits_port.h"
+#include "daemon/credits_slot.h"
 #include "sluice.skel.h"
 
 #define VOQS 100000

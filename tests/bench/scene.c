@@ -9,7 +9,7 @@
 #include <bpf/libbpf.h>
 #include <net/if.h>
 
-#include "world_int.h"
+#include "loaded.h"
 
 #define AHEAD_NS \
 	NSEC_PER_SEC /* of a departure clock: it stays ahead all through the case, and the horizon is the departure */

@@ -19,7 +19,7 @@
 #include <bpf/libbpf.h>
 #include <net/if.h>
 
-#include "world_int.h"
+#include "loaded.h"
 
 #define BASE_RTT_NS 100000
 

@@ -15,6 +15,8 @@
 
 #include "lib/dcb.h"
 #include "lib/net.h"
+#include "lib/route.h"
+#include "lib/netns.h"
 #include "lib/qdisc.h"
 #include "attach/port/nic.h"
 #include "netlink_socket.h"

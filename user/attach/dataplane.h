@@ -5,6 +5,7 @@
 #include "attach/state/between.h"
 #include "lib/config.h"
 #include "lib/net.h"
+#include "lib/route.h"
 #include "lib/pins.h"
 
 struct dataplane;

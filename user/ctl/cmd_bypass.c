@@ -2,6 +2,8 @@
 /* sluicectl bypass: passes every packet untouched, or resumes normal work. */
 #include <stdio.h>
 #include <string.h>
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/show.h"
 
 int cmd_bypass(int argc, char **argv)

@@ -19,8 +19,10 @@
 #include "attach/qdisc/queue_root.h"
 #include "lib/dcb.h"
 #include "lib/net.h"
+#include "lib/route.h"
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/probe.h"
-#include "ctl/show.h"
 #include "sluice/cc/base_rtt.h"
 
 /* sluiced makes the pin directory, but not its parent. */

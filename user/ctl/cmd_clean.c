@@ -19,7 +19,10 @@
 #include "attach/pins/leftover.h"
 #include "attach/prog/struct_ops.h"
 #include "attach/qdisc/queue_root.h"
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/show.h"
+#include "lib/route.h"
 
 #define CLEAN_LINGER_NS (300 * 1000 * 1000) /* as DP_LINGER_NS: peers switch to plain packets while we still strip */
 #define CLEAN_ALIVE_NS (3 * NSEC_PER_SEC)

@@ -10,80 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "ctl/flows.h"
+#include "ctl/commands.h"
+#include "ctl/flow_json.h"
+#include "ctl/flow_list.h"
+#include "ctl/flow_text.h"
+#include "ctl/options.h"
+#include "ctl/out.h"
 #include "ctl/pods.h"
 #include "ctl/show.h"
 #include "lib/arguments.h"
 
 #define FLOWS_WIDE 132			     /* columns of a terminal that a line fits into */
 #define FLOWS_BETWEEN_NS (250 * 1000 * 1000) /* time over which the sending rate is measured */
-
-static __u64 queue_of(const struct flow_row *r)
-{
-	return flow_queue_ns(&r->flow);
-}
-
-static __u64 rate_of(const struct flow_row *r)
-{
-	return r->flow.cc.rate_bps;
-}
-static __u64 w_of(const struct flow_row *r)
-{
-	return r->flow.cc.w;
-}
-static __u64 u_of(const struct flow_row *r)
-{
-	return r->flow.cc.u;
-}
-static __u64 bytes_of(const struct flow_row *r)
-{
-	return r->flow.tx.bytes;
-}
-static __u64 sent_of(const struct flow_row *r)
-{
-	return r->sent_bps;
-}
-static __u64 feedbacks_of(const struct flow_row *r)
-{
-	return r->flow.rx.feedbacks;
-}
-static __u64 last_of(const struct flow_row *r)
-{
-	return r->flow.tx.last_ns;
-}
-
-const struct flow_sort flow_sorts[] = {
-	{ "sent", sent_of, "what it sends now" },
-	{ "rate", rate_of, "R" },
-	{ "w", w_of, "W" },
-	{ "u", u_of, "U" },
-	{ "queue", queue_of, "the longest queue of its path" },
-	{ "bytes", bytes_of, "what it has sent" },
-	{ "feedbacks", feedbacks_of, "FB" },
-	{ "last", last_of, "when it sent last" },
-	{ "ends", NULL, "local and remote addresses and ports" },
-	{},
-};
-
-static const struct flow_sort *sort_by;
-static int sort_up;
-
-static int sort_compare(const void *a, const void *b)
-{
-	const struct flow_row *x = a, *y = b;
-	__u64 v = sort_by->value ? sort_by->value(x) : 0, w = sort_by->value ? sort_by->value(y) : 0;
-	int order = v < w ? 1 : v > w ? -1 : memcmp(&x->key, &y->key, sizeof(x->key));
-
-	return sort_up ? -order : order;
-}
-
-void flow_list_sort(struct flow_list *l, const struct flow_sort *by, int up)
-{
-	sort_by = by;
-	sort_up = up;
-	if (l->n)
-		qsort(l->row, l->n, sizeof(*l->row), sort_compare);
-}
 
 /* --- arguments --- */
 
@@ -116,16 +54,6 @@ static int flows_sort_parse(struct flows_wish *w, const char *name)
 	return -EINVAL;
 }
 
-int peer_parse(const char *text, struct peer_key *peer)
-{
-	int err = prefix_parse(text, peer);
-
-	if (err)
-		msg("--peer '%s' is neither an address nor a prefix: write for example 10.2.0.2 or 10.2.0.0/16 (host bits 0)",
-		    text);
-	return err;
-}
-
 static int held_by_parse(struct flows_wish *w, const char *name)
 {
 	unsigned int i;
@@ -143,7 +71,7 @@ static int flows_parse(int argc, char **argv, struct flows_wish *w)
 {
 	int opt, err = 0;
 
-	while (!err && (opt = option_next(argc, argv, cmd_flows)) != -1) {
+	while (!err && (opt = option_next(argc, argv, "flows")) != -1) {
 		switch (opt) {
 		case 's':
 			err = flows_sort_parse(w, optarg);
@@ -213,15 +141,14 @@ static unsigned int flows_filter(const struct flows_wish *w, struct flow_list *l
 static void flows_text(const struct flows_wish *w, const struct flow_list *l, unsigned int spent)
 {
 	unsigned int columns = 0, lines = 0, i;
-	char line[512];
+	char line[FLOW_LINE_STRLEN];
 
 	screen_size(&columns, &lines);
 	if (!l->n)
 		printf("no flows%s\n",
 		       w->has_peer || w->port || w->held_by || pod_wish_given(&w->pod) ? " of these" : "");
 	for (i = 0; i <= l->n && l->n; i++) {
-		flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, columns < FLOWS_WIDE ? columns : 0, line,
-			  sizeof(line));
+		flow_line(i ? &l->row[i - 1] : NULL, l, w->measured, columns < FLOWS_WIDE ? columns : 0, line);
 		puts(line);
 	}
 	if (spent)

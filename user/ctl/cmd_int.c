@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "ctl/commands.h"
+#include "ctl/flow_list.h"
+#include "ctl/hop.h"
+#include "ctl/out.h"
 #include "ctl/show.h"
 #include "lib/hops.h"
 #include "lib/names.h"

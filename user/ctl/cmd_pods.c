@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/pods.h"
 #include "ctl/show.h"
 

@@ -6,6 +6,8 @@
 #include <bpf/bpf.h>
 #include <stdio.h>
 #include <string.h>
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/pods.h"
 #include "ctl/show.h"
 

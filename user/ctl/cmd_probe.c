@@ -27,12 +27,17 @@
 #include "lib/bpffs.h"
 #include "lib/net.h"
 #include "lib/qdisc.h"
+#include "ctl/out.h"
 #include "ctl/probe.h"
-#include "ctl/show.h"
 #include "sluice/wire/wire.h"
 
+/* A command that helps, or advice in words; NULL or "": none. */
+struct probe_fix {
+	const char *mend, *advice;
+};
+
 static void report_put(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
-		       const char *mend, const char *advice)
+		       struct probe_fix fix)
 {
 	static const char *const words[] = { "ok", "less", "missing" };
 	char left[160], last[640];
@@ -43,11 +48,11 @@ static void report_put(struct probe_report *r, const char *check, enum probe_res
 		snprintf(left, sizeof(left), "%-8s %-24s ", words[result], check);
 		line_print(left, detail);
 		snprintf(left, sizeof(left), "%34s", "");
-		snprintf(last, sizeof(last), "to fix: %s", mend ?: "");
-		if (mend && *mend)
+		snprintf(last, sizeof(last), "to fix: %s", fix.mend ?: "");
+		if (fix.mend && *fix.mend)
 			line_print(left, last);
-		snprintf(last, sizeof(last), "to do: %s", advice ?: "");
-		if (advice && *advice)
+		snprintf(last, sizeof(last), "to do: %s", fix.advice ?: "");
+		if (fix.advice && *fix.advice)
 			line_print(left, last);
 		return;
 	}
@@ -55,23 +60,23 @@ static void report_put(struct probe_report *r, const char *check, enum probe_res
 	out_string("check", check);
 	out_string("result", words[result]);
 	out_string("detail", detail);
-	if (mend && *mend)
-		out_string("mend", mend);
-	if (advice && *advice)
-		out_string("advice", advice);
+	if (fix.mend && *fix.mend)
+		out_string("mend", fix.mend);
+	if (fix.advice && *fix.advice)
+		out_string("advice", fix.advice);
 	out_end();
 }
 
 void probe_report_add(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
 		      const char *mend)
 {
-	report_put(r, check, result, detail, mend, NULL);
+	report_put(r, check, result, detail, (struct probe_fix){ .mend = mend });
 }
 
 void probe_report_advise(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
 			 const char *advice)
 {
-	report_put(r, check, result, detail, NULL, advice);
+	report_put(r, check, result, detail, (struct probe_fix){ .advice = advice });
 }
 
 void probe_report_get(struct probe_report *r, const char *check, enum probe_result result, const char *detail,
@@ -81,7 +86,10 @@ void probe_report_get(struct probe_report *r, const char *check, enum probe_resu
 
 	if (on)
 		advice_get(on, device, &a);
-	report_put(r, check, result, detail, a.is_command ? a.text : NULL, a.is_command ? NULL : a.text);
+	if (a.is_command)
+		probe_report_add(r, check, result, detail, a.text);
+	else
+		probe_report_advise(r, check, result, detail, a.text);
 }
 
 /* Sets fq on lo in a new network namespace. Runs in a child. */

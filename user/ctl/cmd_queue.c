@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/show.h"
 #include "lib/classes.h"
 #include "lib/net.h"

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "lib/knobs.h"
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/show.h"
 
 static void knob_json(const struct knob *k, const char *key, __u64 value)

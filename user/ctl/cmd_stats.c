@@ -2,6 +2,8 @@
 /* sluicectl stats: the counters. As text those that are not 0, each with its explanation. */
 #include <stdio.h>
 #include <string.h>
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/show.h"
 
 int cmd_stats(int argc, char **argv)

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/show.h"
 #include "ctl/status.h"
 #include "lib/classes.h"
@@ -15,18 +17,6 @@
 #include "sluice/cc/base_rtt.h"
 
 #define STATUS_CHANGES 16 /* most changes that the text has: a route for each peer is many */
-
-int port_stamps(const struct port *port)
-{
-	return !!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD));
-}
-
-const char *port_sink(const struct port *port, const struct attached *a)
-{
-	if (!(port->flags & PORT_F_XDP) || (a->known && !a->xdp))
-		return "tc";
-	return port->flags & PORT_F_XDP_GENERIC ? "generic XDP" : "native XDP";
-}
 
 static void classes_print(const struct pins *p, __u32 ifindex)
 {

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "lib/config.h"
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/pods.h"
 #include "ctl/show.h"
 

@@ -14,6 +14,12 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "ctl/commands.h"
+#include "ctl/flow_list.h"
+#include "ctl/flow_text.h"
+#include "ctl/options.h"
+#include "ctl/out.h"
+#include "ctl/show.h"
 #include "ctl/top.h"
 #include "lib/arguments.h"
 
@@ -123,7 +129,7 @@ static int top_key(struct top *t, int key)
 	unsigned int page = LINES > 8 ? LINES / 2 : 1, last = t->shown_n ? t->shown_n - 1 : 0;
 
 	if (t->help && key != 'q') {
-		t->help = 0;
+		t->help = false;
 		return 1;
 	}
 	for (k = top_keys; k->key; k++)
@@ -134,7 +140,7 @@ static int top_key(struct top *t, int key)
 		return 0;
 	case 'h':
 	case '?':
-		t->help = 1;
+		t->help = true;
 		break;
 	case ' ':
 		t->paused = !t->paused;
@@ -215,9 +221,9 @@ static int top_parse(int argc, char **argv, struct top *t)
 {
 	int opt, err = 0;
 
-	while (!err && (opt = option_next(argc, argv, cmd_top)) != -1) {
+	while (!err && (opt = option_next(argc, argv, "top")) != -1) {
 		if (opt == 'b')
-			t->batch = 1;
+			t->batch = true;
 		else if (opt == 'n')
 			err = number_parse("--count", optarg, 1U << 30, &t->count);
 		else

@@ -19,6 +19,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "ctl/commands.h"
+#include "ctl/options.h"
+#include "ctl/out.h"
 #include "ctl/pcapng.h"
 #include "ctl/show.h"
 #include "ctl/trace_json.h"
@@ -59,7 +62,7 @@ static int trace_parse(int argc, char **argv, struct tracer *t)
 {
 	int opt, err = 0;
 
-	while (!err && (opt = option_next(argc, argv, cmd_trace)) != -1) {
+	while (!err && (opt = option_next(argc, argv, "trace")) != -1) {
 		switch (opt) {
 		case 'p':
 			err = peer_parse(optarg, &t->peer);

@@ -6,6 +6,8 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include "ctl/commands.h"
+#include "ctl/out.h"
 #include "ctl/show.h"
 
 struct voqs_ctx {

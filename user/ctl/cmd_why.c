@@ -15,7 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "ctl/commands.h"
+#include "ctl/flow_list.h"
+#include "ctl/flow_text.h"
 #include "ctl/health.h"
+#include "ctl/hop.h"
+#include "ctl/options.h"
+#include "ctl/out.h"
+#include "ctl/show.h"
 #include "ctl/why.h"
 #include "lib/hops.h"
 #include "sluice/cc/base_rtt.h"
@@ -72,16 +79,23 @@ static int flow_meets(const struct flow_key *k, int argc, char **argv, int exact
 	return 1;
 }
 
+/* Words that tell of the flow that is meant. */
+struct flow_words {
+	char **word;
+	int n;
+	bool exact, closed; /* as whole words of its line; and it has been closed */
+};
+
 /* Returns the number of matching flows, and one of them; named: where they are listed, or NULL. */
-static unsigned int flows_meant(const struct flow_list *l, int argc, char **argv, int exact, int closed,
+static unsigned int flows_meant(const struct flow_list *l, const struct flow_words *words,
 				const struct flow_row **found, FILE *named)
 {
 	char line[FLOW_STRLEN], t[32];
 	unsigned int n = 0, i;
 
 	for (i = 0; i < l->n; i++) {
-		if (!!(l->row[i].flow.tx.flags & FLOW_F_CLOSED) != closed ||
-		    !flow_meets(&l->row[i].key, argc, argv, exact))
+		if (!!(l->row[i].flow.tx.flags & FLOW_F_CLOSED) != words->closed ||
+		    !flow_meets(&l->row[i].key, words->n, words->word, words->exact))
 			continue;
 		*found = &l->row[i];
 		if (n++ < WHY_NAMED && named)
@@ -92,26 +106,30 @@ static unsigned int flows_meant(const struct flow_list *l, int argc, char **argv
 }
 
 /* The one matching flow; reports if there is none, or several. A closed one only matches if no other does. */
-static const struct flow_row *flow_find(const struct flow_list *l, int argc, char **argv)
+static const struct flow_row *flow_find(const struct flow_list *l, struct flow_words *words)
 {
 	const struct flow_row *found = NULL;
 	unsigned int n = 0;
 	int how;
 
-	for (how = 0; how < 4 && !n; how++)
-		n = flows_meant(l, argc, argv, how < 2, how & 1, &found, NULL);
+	for (how = 0; how < 4 && !n; how++) {
+		words->exact = how < 2;
+		words->closed = how & 1;
+		n = flows_meant(l, words, &found, NULL);
+	}
 	if (n == 1)
 		return found;
 	if (!n) {
-		if (argc)
+		if (words->n)
 			msg("no flow has that in its line%s: see 'sluicectl flows'",
 			    l->n ? "" : ", for there are none");
 		else
 			msg("that pod has no flow: see 'sluicectl flows'");
 		return NULL;
 	}
-	msg("%u flows have that in their line: write %s of one of them, for example of", n, argc ? "more" : "a part");
-	flows_meant(l, argc, argv, how - 1 < 2, (how - 1) & 1, &found, stderr);
+	msg("%u flows have that in their line: write %s of one of them, for example of", n,
+	    words->n ? "more" : "a part");
+	flows_meant(l, words, &found, stderr);
 	return NULL;
 }
 
@@ -332,7 +350,7 @@ static int why_parse(int argc, char **argv, struct pod_wish *pod)
 {
 	int opt;
 
-	while ((opt = option_next(argc, argv, cmd_why)) != -1)
+	while ((opt = option_next(argc, argv, "why")) != -1)
 		if (!pod_wish_take(pod, opt, optarg))
 			return -EINVAL;
 	if (optind < argc || pod_wish_given(pod))
@@ -342,7 +360,7 @@ static int why_parse(int argc, char **argv, struct pod_wish *pod)
 }
 
 /* Finds the flow, and watches it. */
-static int why_look_for(struct why *w, struct flow_list *l, const struct pins *p, char **words, int count,
+static int why_look_for(struct why *w, struct flow_list *l, const struct pins *p, struct flow_words *words,
 			const struct pod_wish *pod)
 {
 	const struct flow_row *row;
@@ -351,7 +369,7 @@ static int why_look_for(struct why *w, struct flow_list *l, const struct pins *p
 	if (pod_wish_check(pod, l->pods))
 		return -ENOENT;
 	flow_list_keep(l, pod);
-	row = flow_find(l, count, words);
+	row = flow_find(l, words);
 	if (!row)
 		return -ENOENT;
 	w->key = row->key;
@@ -366,6 +384,7 @@ static int why_look_for(struct why *w, struct flow_list *l, const struct pins *p
 
 int cmd_why(int argc, char **argv)
 {
+	struct flow_words words;
 	struct pod_wish pod = {};
 	struct pods pods = {};
 	struct flow_list l;
@@ -386,7 +405,8 @@ int cmd_why(int argc, char **argv)
 	}
 	pods_read(&pods, &p);
 	l.pods = &pods;
-	err = why_look_for(&w, &l, &p, argv + optind, argc - optind, &pod);
+	words = (struct flow_words){ .word = argv + optind, .n = argc - optind };
+	err = why_look_for(&w, &l, &p, &words, &pod);
 	flow_list_free(&l);
 	pins_close(&p);
 	if (!err) {

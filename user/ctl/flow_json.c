@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A flow as JSON: more than its text line (flow_text.c), in the units of the map. */
 #include <arpa/inet.h>
+#include "ctl/flow_json.h"
+#include "ctl/flow_list.h"
+#include "ctl/flow_text.h"
+#include "ctl/out.h"
 #include "ctl/pods.h"
-#include "ctl/show.h"
 #include "lib/names.h"
 
 void flow_json(const struct flow_row *row, const struct flow_list *l, int watched)

@@ -2,8 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ctl/flow_list.h"
+#include "ctl/flow_text.h"
 #include "ctl/pods.h"
-#include "ctl/show.h"
 
 static int flow_list_add(const struct flow_key *key, const struct flow *f, void *ctx)
 {
@@ -81,7 +82,7 @@ static void row_follow(struct flow_row *r, const struct flow_row *was, const str
 	r->why = why;
 	r->why_since_ns = was->why_next_ns;
 	r->why_next = NULL;
-	r->why_from_start = 0;
+	r->why_from_start = false;
 }
 
 void flow_list_order(struct flow_list *l, const struct flow_list *before)
@@ -111,4 +112,73 @@ void flow_list_order(struct flow_list *l, const struct flow_list *before)
 		r->why_since_ns = was ? before->now_ns : l->now_ns;
 		r->why_from_start = !before || was;
 	}
+}
+
+/* --- by a value --- */
+
+static __u64 queue_of(const struct flow_row *r)
+{
+	return flow_queue_ns(&r->flow);
+}
+
+static __u64 rate_of(const struct flow_row *r)
+{
+	return r->flow.cc.rate_bps;
+}
+static __u64 w_of(const struct flow_row *r)
+{
+	return r->flow.cc.w;
+}
+static __u64 u_of(const struct flow_row *r)
+{
+	return r->flow.cc.u;
+}
+static __u64 bytes_of(const struct flow_row *r)
+{
+	return r->flow.tx.bytes;
+}
+static __u64 sent_of(const struct flow_row *r)
+{
+	return r->sent_bps;
+}
+static __u64 feedbacks_of(const struct flow_row *r)
+{
+	return r->flow.rx.feedbacks;
+}
+static __u64 last_of(const struct flow_row *r)
+{
+	return r->flow.tx.last_ns;
+}
+
+const struct flow_sort flow_sorts[] = {
+	{ "sent", sent_of, "what it sends now" },
+	{ "rate", rate_of, "R" },
+	{ "w", w_of, "W" },
+	{ "u", u_of, "U" },
+	{ "queue", queue_of, "the longest queue of its path" },
+	{ "bytes", bytes_of, "what it has sent" },
+	{ "feedbacks", feedbacks_of, "FB" },
+	{ "last", last_of, "when it sent last" },
+	{ "ends", NULL, "local and remote addresses and ports" },
+	{},
+};
+
+static const struct flow_sort *sort_by;
+static int sort_up;
+
+static int sort_compare(const void *a, const void *b)
+{
+	const struct flow_row *x = a, *y = b;
+	__u64 v = sort_by->value ? sort_by->value(x) : 0, w = sort_by->value ? sort_by->value(y) : 0;
+	int order = v < w ? 1 : v > w ? -1 : memcmp(&x->key, &y->key, sizeof(x->key));
+
+	return sort_up ? -order : order;
+}
+
+void flow_list_sort(struct flow_list *l, const struct flow_sort *by, int up)
+{
+	sort_by = by;
+	sort_up = up;
+	if (l->n)
+		qsort(l->row, l->n, sizeof(*l->row), sort_compare);
 }

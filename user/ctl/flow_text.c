@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "lib/config.h"
+#include "ctl/flow_list.h"
+#include "ctl/flow_text.h"
 #include "ctl/pods.h"
-#include "ctl/show.h"
 #include "lib/names.h"
 
 const char *row_why(const struct flow_row *r, const struct flow_list *l)
@@ -306,12 +307,12 @@ static void pod_column_put(const struct flow_row *r, const struct flow_list *l, 
 	tail_copy(buf + n, size - n, text, width > n ? width - n : POD_STRLEN);
 }
 
-void flow_line(const struct flow_row *r, const struct flow_list *l, int watched, int width, char *buf, size_t size)
+void flow_line(const struct flow_row *r, const struct flow_list *l, int watched, int width, char *buf)
 {
 	int named = l->pods && l->pods->n && (!width || width >= POD_FROM), screen = width;
 	const struct column *c;
 	char cell[FLOW_STRLEN];
-	size_t n = 0;
+	size_t n = 0, size = FLOW_LINE_STRLEN;
 
 	*buf = 0;
 	if (named && width)

@@ -2,6 +2,7 @@
 /* The changes of sluiced to this machine: each as the kernel has it now, and the previous state as it was recorded. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include "attach/hook/attached.h"
@@ -9,7 +10,7 @@
 #include "attach/qdisc/queue_root.h"
 #include "ctl/health.h"
 #include "lib/dcb.h"
-#include "lib/net.h"
+#include "lib/route.h"
 
 struct changes {
 	const struct pins *pins;

@@ -6,7 +6,7 @@
  */
 #include <bpf/bpf.h>
 #include <stdio.h>
-#include "ctl/show.h"
+#include "ctl/hop.h"
 #include "ctl/why.h"
 #include "sluice/wire/telemetry.h"
 

@@ -186,3 +186,14 @@ void out_row_end(void)
 	if (columns)
 		table_line(columns, columns_count, cells);
 }
+
+const char *time_text(__u64 ns, char *buf)
+{
+	if (ns < 1000000)
+		snprintf(buf, 32, "%.0f us", ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(buf, 32, "%.1f ms", ns / 1e6);
+	else
+		snprintf(buf, 32, "%.1f s", ns / 1e9);
+	return buf;
+}

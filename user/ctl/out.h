@@ -53,4 +53,7 @@ const char *out_line(void);
 /* Discards the output. */
 void out_drop(void);
 
+/* The time in human-readable form; returns buf, of 32 bytes. */
+const char *time_text(__u64 ns, char *buf);
+
 #endif

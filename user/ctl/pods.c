@@ -18,6 +18,7 @@
 #include "ctl/out.h"
 #include "ctl/pods.h"
 #include "lib/net.h"
+#include "lib/netns.h"
 
 #define PODS_AGE_NS (5 * NSEC_PER_SEC) /* they are not read again before */
 #define PODS_SHARE 20		       /* and reading takes no more than this part of the time */

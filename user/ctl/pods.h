@@ -6,6 +6,7 @@
  * number of that namespace leads to the links and addresses by which flows know the pod.
  */
 #include <getopt.h>
+#include <stdbool.h>
 #include "lib/pins.h"
 #include "lib/sandbox.h"
 
@@ -40,7 +41,7 @@ struct pods {
 	unsigned int unreached; /* pods whose addresses cannot be read */
 	int unreached_err;	/* why, of one of them: -errno */
 	int links_err;		/* 0, or the list of links may lack some: -errno */
-	int elsewhere;		/* the interfaces of the pins are in another network namespace: no names */
+	bool elsewhere;		/* the interfaces of the pins are in another network namespace: no names */
 	__u64 next_ns;
 };
 

@@ -3,12 +3,15 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include "ctl/commands.h"
 #include "ctl/completion.h"
+#include "ctl/options.h"
+#include "ctl/out.h"
 #include "ctl/pods.h"
-#include "lib/config.h"
 #include "ctl/probe.h"
 #include "ctl/replay.h"
 #include "ctl/show.h"
+#include "lib/config.h"
 #include "lib/knobs.h"
 #include "lib/names.h"
 #include "lib/util.h"
@@ -48,51 +51,14 @@ static const struct command {
 	{},
 };
 
-/* Options of commands: for parsing, --help and the completion. */
-static const struct command_option {
-	int (*run)(int argc, char **argv);
-	int letter;	   /* as option_next() returns it; 0: the command parses it itself */
-	const char *name;  /* "--sort", or the argument FILE */
-	const char *value; /* "": takes none */
-	const char *help;
-} command_options[] = {
-	{ cmd_flows, 's', "--sort", "KEY",
-	  "sent, rate, w, u, queue, bytes, feedbacks, last or ends; -KEY: the smallest first" },
-	{ cmd_flows, 'p', "--peer", "PREFIX", "whose remote address is or lies there" },
-	{ cmd_flows, 'P', "--port", "N", "whose local or remote port it is" },
-	{ cmd_flows, 'h', "--held-by", "WHY", "rate, hop, credit, pause, window or none; the column WHY" },
-	{ cmd_flows, POD_OPTION, "--pod", "POD", "of the pod of this name" },
-	{ cmd_flows, NAMESPACE_OPTION, "--namespace", "NS", "of the pods in this namespace of Kubernetes" },
-	{ cmd_flows, 't', "--top", "N", "only N flows (those that send most, or by --sort)" },
-	{ cmd_flows, 'a', "--all", "", "UDP, too, that sent for a moment, as DNS does" },
-	{ cmd_why, POD_OPTION, "--pod", "POD", "a flow of the pod of this name; its only one without FLOW" },
-	{ cmd_why, NAMESPACE_OPTION, "--namespace", "NS", "a flow of the pods in this namespace of Kubernetes" },
-	{ cmd_top, POD_OPTION, "--pod", "POD", "only flows of the pod of this name" },
-	{ cmd_top, NAMESPACE_OPTION, "--namespace", "NS", "only flows of the pods in this namespace of Kubernetes" },
-	{ cmd_top, 'b', "--batch", "", "as text, each second, without a terminal" },
-	{ cmd_top, 'n', "--count", "N", "with --batch: N times; -n N is the same" },
-	{ cmd_trace, 'p', "--peer", "PREFIX", "of flows whose remote address is or lies there" },
-	{ cmd_trace, 'P', "--port", "N", "of flows whose local or remote port it is" },
-	{ cmd_trace, 'e', "--every", "N", "one of N, by chance" },
-	{ cmd_trace, 'c', "--count", "N", "no more than that" },
-	{ cmd_trace, 'f', "--for", "SECONDS", "no longer than that; else until it is interrupted" },
-	{ cmd_trace, 'w', "--write", "FILE",
-	  "the packets as pcapng, each with its line as comment; FILE may not be there yet" },
-	{ cmd_stats, 0, "--all", "", "also those that are 0" },
-	{ cmd_clean, 0, "--dry-run", "", "say what would go, and take nothing off" },
-	{ cmd_support, 0, "FILE", "", "sluice-support-HOST-TIME.tar in this directory; it may not be there yet" },
-	{ cmd_support, 0, "--config", "FILE", "the configuration of sluiced (" CONFIG_PATH ")" },
-	{},
-};
-
 static void command_usage(const struct command *c)
 {
 	const struct command_option *o;
 	char text[32];
 
 	printf("usage: sluicectl %s%s%s\n%s\n", c->name, c->arguments[0] ? " " : "", c->arguments, c->help);
-	for (o = command_options; o->run; o++) {
-		if (o->run != c->run)
+	for (o = command_options; o->command; o++) {
+		if (strcmp(o->command, c->name))
 			continue;
 		snprintf(text, sizeof(text), "%s %s", o->name, o->value);
 		printf("  %-19s %s\n", text, o->help);
@@ -107,16 +73,16 @@ static void command_complete(const struct command *c)
 	unsigned int i;
 
 	completion_command(c->name, c->arguments);
-	for (o = command_options; o->run; o++)
-		if (o->run == c->run && o->name[0] == '-')
+	for (o = command_options; o->command; o++)
+		if (!strcmp(o->command, c->name) && o->name[0] == '-')
 			completion_option(o->name);
 	for (i = 0; c->option && (name = c->option(i)); i++)
 		completion_option(name);
 	for (k = knobs; c->run == cmd_set && k->name; k++)
 		completion_option(k->name);
 	completion_values();
-	for (o = command_options; o->run; o++)
-		if (o->run == c->run && o->value[0])
+	for (o = command_options; o->command; o++)
+		if (!strcmp(o->command, c->name) && o->value[0])
 			completion_value(o->name, o->value, o->help);
 	for (k = knobs; c->run == cmd_set && k->name; k++)
 		completion_value(k->name, "", k->values);
@@ -233,22 +199,6 @@ static int options_take(int argc, char **argv)
 		return -1;
 	usage(stderr);
 	return EXIT_USAGE;
-}
-
-int option_next(int argc, char **argv, int (*run)(int argc, char **argv))
-{
-	struct option options[16] = {};
-	const struct command_option *o;
-	int n = 0, opt;
-
-	for (o = command_options; o->run; o++)
-		if (o->run == run && o->letter)
-			options[n++] = (struct option){ o->name + 2, *o->value ? required_argument : no_argument, NULL,
-							o->letter };
-	opt = getopt_long(argc, argv, run == cmd_top ? "+n:" : "+", options, NULL);
-	if (opt == '?')
-		msg("see %s --help", argv[0]);
-	return opt;
 }
 
 /* argv: the command and its arguments, among which --json, --pin-dir, --bundles and --help are also accepted. */

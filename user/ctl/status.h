@@ -15,9 +15,18 @@ struct status {
 };
 
 /* Whether packets that leave by the port get its stamp. */
-int port_stamps(const struct port *port);
+static inline int port_stamps(const struct port *port)
+{
+	return !!(port->flags & (PORT_F_SWITCH | PORT_F_STAMP | PORT_F_POD));
+}
+
 /* Where the port strips telemetry. */
-const char *port_sink(const struct port *port, const struct attached *a);
+static inline const char *port_sink(const struct port *port, const struct attached *a)
+{
+	if (!(port->flags & PORT_F_XDP) || (a->known && !a->xdp))
+		return "tc";
+	return port->flags & PORT_F_XDP_GENERIC ? "generic XDP" : "native XDP";
+}
 
 int status_json(struct pins *p, const struct status *s);
 

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <string.h>
+#include "ctl/out.h"
 #include "ctl/show.h"
 #include "ctl/status.h"
 #include "lib/classes.h"

@@ -2,9 +2,9 @@
 #ifndef SLUICE_TOP_H
 #define SLUICE_TOP_H
 /* State of `sluicectl top`, and the drawing of its screen. */
-#include "ctl/flows.h"
+#include <stdbool.h>
+#include "ctl/flow_list.h"
 #include "ctl/pods.h"
-#include "ctl/show.h"
 #include "lib/net.h"
 
 #define TOP_PORTS 64 /* most ports listed */
@@ -14,7 +14,7 @@ struct top_port {
 	struct port port;
 	struct link_load load;
 	__u64 tx_bps, rx_bps;
-	int here; /* it is in this network namespace */
+	bool here; /* it is in this network namespace */
 };
 
 struct top {
@@ -27,11 +27,12 @@ struct top {
 	unsigned int ports, ports_all;
 	__u64 now_ns;
 	const struct flow_sort *sort;
-	int up, help, paused;
+	bool up, help, paused;
 	unsigned int first; /* first flow shown */
-	int colours;
+	bool colours;
 	/* The room for it: of the terminal, or none of --batch, which prints lines. */
-	int batch, lines, columns;
+	bool batch;
+	int lines, columns;
 	unsigned int count; /* with --batch: times; 0: until it is interrupted */
 };
 

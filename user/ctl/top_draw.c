@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "ctl/flow_list.h"
+#include "ctl/flow_text.h"
+#include "ctl/out.h"
 #include "ctl/top.h"
 #include "lib/names.h"
 
@@ -146,9 +149,9 @@ static int ports_draw(const struct top *t, int y)
 
 static void flow_draw(const struct top *t, int y, const struct flow_row *r)
 {
-	char line[512];
+	char line[FLOW_LINE_STRLEN];
 
-	flow_line(r, &t->flows, 1, t->batch ? 0 : t->columns, line, sizeof(line));
+	flow_line(r, &t->flows, 1, t->batch ? 0 : t->columns, line);
 	if (r)
 		line_put(t, y, line);
 	else

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A recorded decision as a line of JSON: its inputs, and its outcome. */
 #include <arpa/inet.h>
-#include "ctl/show.h"
+#include "ctl/out.h"
 #include "ctl/trace_json.h"
 #include "lib/names.h"
+#include "lib/pins.h"
 
 static const char *const event_names[] = {
 	[TRACE_DEPARTURE] = "departure",

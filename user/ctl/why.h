@@ -2,8 +2,8 @@
 #ifndef SLUICE_WHY_H
 #define SLUICE_WHY_H
 /* Observations of a flow by `sluicectl why`, the verdict on it, and the sentences for that. */
+#include <stdbool.h>
 #include "ctl/pods.h"
-#include "ctl/show.h"
 #include "lib/queues.h"
 
 enum why_verdict {
@@ -33,11 +33,11 @@ struct why {
 	__u64 feedbacks_per_s;
 	__u64 hop_bytes[HPCC_MAX_HOPS], hop_ns[HPCC_MAX_HOPS], hop_queue_ns[HPCC_MAX_HOPS]; /* the longest */
 	unsigned int hop_queued[HPCC_MAX_HOPS]; /* looks in which packets waited there */
-	int own; /* the first hop is the port of this machine, and its speed and bytes are the real ones */
+	bool own; /* the first hop is the port of this machine, and its speed and bytes are the real ones */
 	char port[16];
 	__u32 port_flags;
 	__u64 heard_ns;		 /* when its peer was last heard from; 0: never */
-	int peer_strips;	 /* its peer is known to strip telemetry */
+	bool peer_strips;	 /* its peer is known to strip telemetry */
 	__u64 held_by_ns;	 /* the sequence that its peer holds of this host is newer by that much; 0: it is not */
 	struct peer peer;	 /* its prefix; t_ns 0: there is none */
 	__u64 short_ns;		 /* since when its VOQ lacks credit; 0: it does not, or has no VOQ of its own */
@@ -55,17 +55,6 @@ struct why_line {
 	int (*when)(const struct why *w); /* NULL: always */
 	const char *text;
 };
-
-/* The time in human-readable form; returns buf, of 32 bytes. */
-const char *time_text(__u64 ns, char *buf);
-/* The used share of a hop's speed, from 0 to 1; -1: unknown. */
-double hop_busy(const struct why *w, unsigned int i);
-/* The same in words; returns buf, of HOP_STRLEN bytes. */
-const char *hop_busy_text(const struct why *w, unsigned int i, char *buf);
-/* Whether packets wait at a hop that sends less than half of its speed. */
-int hop_is_shaped(const struct why *w, unsigned int i);
-/* The number of hops reported. */
-unsigned int why_hops(const struct flow *f);
 
 /* Reads the qdiscs `sluice` of its interface; the second time, also what they dropped since the first. */
 void why_queues(struct why *w);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ctl/out.h"
+#include "ctl/show.h"
 #include "ctl/why.h"
 
 static __u64 queue_dropped(const struct queue_seen *q)

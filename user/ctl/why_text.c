@@ -5,21 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/qdisc/advice.h"
+#include "ctl/flow_text.h"
+#include "ctl/hop.h"
+#include "ctl/out.h"
 #include "ctl/why.h"
 #include "lib/names.h"
 
 #define WHY_NARROW 60 /* narrower terminals have names on lines of their own */
-
-const char *time_text(__u64 ns, char *buf)
-{
-	if (ns < 1000000)
-		snprintf(buf, 32, "%.0f us", ns / 1e3);
-	else if (ns < 1000000000)
-		snprintf(buf, 32, "%.1f ms", ns / 1e6);
-	else
-		snprintf(buf, 32, "%.1f s", ns / 1e9);
-	return buf;
-}
 
 static double mbit(__u64 bps)
 {

@@ -2,6 +2,7 @@
 #ifndef SLUICE_AGE_H
 #define SLUICE_AGE_H
 /* Once a second, all flows: idle and closed ones are forgotten, and the watcher sees them. */
+#include <stdbool.h>
 #include "daemon/credits.h"
 #include "daemon/ppfc.h"
 #include "daemon/rtts.h"
@@ -20,8 +21,8 @@ struct age {
 	struct ppfc *ppfc;
 	struct rtts *rtts;
 	const struct watcher *watcher; /* or NULL */
-	int crowded;		       /* the flow map was nearly full at the last tick */
-	int empty;		       /* the flow map had no entry */
+	bool crowded;		       /* the flow map was nearly full at the last tick */
+	bool empty;		       /* the flow map had no entry */
 	__u64 made;		       /* entries made before the last walk */
 	struct msg_limit limit, crowded_limit;
 };

@@ -31,12 +31,15 @@
 #include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-#include "daemon/credits_int.h"
+#include "daemon/credits.h"
+#include "daemon/credits_port.h"
+#include "daemon/credits_slot.h"
 #include "lib/maps.h"
 #include "lib/net.h"
 #include "sluice/once.h"
 
-#define CREDITS_AGE_STEPS 16 /* number of CREDITS_AGE_STEP in a tick */
+#define CREDITS_ANY_ORDER (1U << 31) /* as reorder of hiercc_see(): no S is too far behind */
+#define CREDITS_AGE_STEPS 16	     /* number of CREDITS_AGE_STEP in a tick */
 #define CREDITS_LIFE_PERIODS 4
 
 /* --- a round --- */
@@ -98,20 +101,107 @@ void credits_round(struct credits *c)
 
 /* --- sleep --- */
 
-void credits_wake(struct credits *c)
+static void credits_wake(struct credits *c)
 {
 	__u64 period = config_period_ns(c->config);
 	struct itimerspec every = { { 0, period }, { 0, period } };
 
 	timerfd_settime(c->timer_fd, 0, &every, NULL);
-	c->awake = 1;
+	c->awake = true;
 }
 
 void credits_sleep(struct credits *c)
 {
 	timerfd_settime(c->timer_fd, 0, &(struct itimerspec){}, NULL);
-	c->awake = 0;
+	c->awake = false;
 }
+
+/* --- news --- */
+
+/* A VOQ of this port, and maybe others, has credit to hear of. */
+static void ask_take(struct credits *c, __u32 i)
+{
+	if (i >= c->room || c->slots[i].state != SLOT_ACTIVE)
+		return;
+	port_visit(c, c->slots[i].port, now_ns());
+	slot_tell(c, i);
+}
+
+/* The slot of the VOQ that a packet reports, with the peer that it is from; CREDITS_NONE: it gets none. */
+static __u32 news_slot(struct credits *c, const struct arrival_news *n)
+{
+	__u32 i;
+
+	if (!bpf_map_lookup_elem(c->pins->arrival_slots, &n->key, &i) && i < c->room && c->slots[i].state != SLOT_FREE)
+		return i;
+	i = slot_new(c, &n->key);
+	if (i == CREDITS_NONE)
+		return i;
+	c->slots[i].peer = peer_find(c, &n->from);
+	if (c->slots[i].peer == CREDITS_NONE) { /* the configuration has just changed */
+		slot_free(c, i);
+		return CREDITS_NONE;
+	}
+	ring_params(c, i);
+	return i;
+}
+
+/* The slot is watched from now on: its VOQ has a packet. */
+static void news_note(struct credits *c, const struct arrival_news *n, __u32 i, __u64 now)
+{
+	struct arrival *a = &c->arrivals[i];
+	__u32 bytes;
+
+	a->from = n->from;
+	a->to = n->to;
+	a->last_ns = now;
+	/*
+	 * If ingress watches by now, this packet came before that, and ingress may have noted a newer S: the sender did not
+	 * begin anew, however far this S is behind.
+	 */
+	bytes = hiercc_see(&a->seen, n->claim >> 32, n->claim, n->bytes, n->packets,
+			   a->watched ? CREDITS_ANY_ORDER : a->params.debt_max);
+	__sync_fetch_and_add(&a->inner_bytes, n->bytes ? n->inner_bytes : bytes);
+	slot_watch(c, i, 1);
+}
+
+int news_take(void *ctx, void *data, size_t size)
+{
+	const struct arrival_news *n = data;
+	struct credits *c = ctx;
+	struct slot *s;
+	__u32 i, port;
+	__u64 now;
+
+	if (size >= sizeof(struct arrival_ask) && size < sizeof(*n) && c->enabled)
+		ask_take(c, ((const struct arrival_ask *)data)->slot);
+	if (size < sizeof(*n) || !c->enabled)
+		return 0;
+	now = now_ns();
+	port = port_index(c, n->ifindex);
+	if (port == CREDITS_NONE) {
+		msg_limited(&c->ports_limit, 60, "more than %u ports: the others get no credit", CREDIT_RINGS);
+		return 0;
+	}
+	i = news_slot(c, n);
+	if (i == CREDITS_NONE)
+		return 0;
+	s = &c->slots[i];
+	/* A flow's first packet does not know its pod yet. */
+	if (s->port == CREDITS_NONE || c->ports[port].flags & PORT_F_POD || !c->ports[s->port].speed_bps ||
+	    c->ports[s->port].ifindex != c->arrivals[i].ifindex)
+		slot_to_port(c, i, port);
+	news_note(c, n, i, now);
+	if (s->state != SLOT_ACTIVE)
+		slot_activate(c, i);
+	if (!c->awake)
+		credits_wake(c);
+	port_visit(c, s->port, now);
+	slot_learn(c, i);
+	return 0;
+}
+
+/* --- the loop --- */
 
 /* News come at any time, and requests of packets do not wait for the timer. */
 void credits_run(struct credits *c)
@@ -262,9 +352,9 @@ static int credit_peers_make(struct credits *c)
 /* The ring has old news, which are dropped silently. */
 static void credits_on(struct credits *c)
 {
-	c->enabled = 0;
+	c->enabled = false;
 	ring_buffer__consume(c->ring);
-	c->enabled = 1;
+	c->enabled = true;
 	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(c->ring),
 		      &(struct epoll_event){ .events = EPOLLIN }) &&
 	    errno != EEXIST)
@@ -310,7 +400,7 @@ void credits_apply(struct credits *c, const struct config *config)
 	}
 	if (credit_peers_make(c)) {
 		msg("HierCC: %s: it is off until the next SIGHUP", strerror(ENOMEM));
-		c->enabled = 0;
+		c->enabled = false;
 		credits_off(c, was); /* slots have peers of the previous configuration */
 		return;
 	}

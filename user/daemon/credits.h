@@ -31,4 +31,23 @@ void credits_tick(struct credits *c);
 /* Sets the watcher of VOQs to other racks; NULL: none. */
 void credits_watch(struct credits *c, const struct watcher *w);
 
+/* --- steps of credits_run() and credits_tick(), which tests call one by one --- */
+
+/* One round: learns from the active slots, grants, tells. */
+void credits_round(struct credits *c);
+/* Takes a record of the ring of news. */
+int news_take(void *ctx, void *data, size_t size);
+/* True if the slot is no longer active. */
+int slot_rests(struct credits *c, __u32 i, __u64 now);
+void credits_sleep(struct credits *c);
+
+#define CREDITS_IDLE_EPOCHS 2 /* a slot rests after so long without a packet */
+#define CREDITS_AGE_STEP 256  /* VOQs of this host that are checked in one step */
+
+struct voq_age_ctx {
+	struct credits *c;
+	__u64 now_ns;
+};
+int voq_age(const struct voq_key *key, const struct voq *v, void *ctx);
+
 #endif

@@ -6,10 +6,39 @@
  */
 #include <bpf/bpf.h>
 #include <string.h>
-#include "daemon/credits_int.h"
+#include "daemon/credits_port.h"
 #include "sluice/once.h"
 
+/* --- a round --- */
+
+void port_visit(struct credits *c, __u32 port, __u64 now)
+{
+	struct credit_port *p = &c->ports[port];
+
+	if (p->round == c->round)
+		return;
+	p->round = c->round;
+	c->visited[c->visited_count++] = port;
+	/* For as long as hops do not report a port that grants credit. */
+	WRITE_ONCE(c->rings[port].ring.lease_ns, now + c->pins->ctl->credit_life_ns);
+}
+
+void slot_tell(struct credits *c, __u32 i)
+{
+	struct slot *s = &c->slots[i];
+
+	if (s->told_round == c->round)
+		return;
+	s->told_round = c->round;
+	c->told[c->told_count++] = (__u64)c->arrivals[i].key.tor << 32 | i;
+}
+
 /* --- rings --- */
+
+void slot_watch(struct credits *c, __u32 i, __u32 watched)
+{
+	__atomic_store_n(&c->arrivals[i].watched, watched, __ATOMIC_SEQ_CST);
+}
 
 __u64 ring_enter(struct credits *c, __u32 port)
 {
@@ -49,18 +78,6 @@ static void ring_repair(struct credits *c, __u32 port)
 		if (hiercc_ring_owed(&c->credits[i].due))
 			hiercc_ring_enlist(r, &c->credits[i].due, i);
 	}
-}
-
-void port_visit(struct credits *c, __u32 port, __u64 now)
-{
-	struct credit_port *p = &c->ports[port];
-
-	if (p->round == c->round)
-		return;
-	p->round = c->round;
-	c->visited[c->visited_count++] = port;
-	/* For as long as hops do not report a port that grants credit. */
-	WRITE_ONCE(c->rings[port].ring.lease_ns, now + c->pins->ctl->credit_life_ns);
 }
 
 void port_grant(struct credits *c, __u32 port)

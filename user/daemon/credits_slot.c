@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Slots of arriving VOQs: their lists, their making and end, the claims of their VOQs, learnt or refused and logged, the
- * news that need slots, and the messages of credit to their racks.
+ * Slots of arriving VOQs: their lists, their making and end, the claims of their VOQs, learnt or refused and logged, and
+ * the messages of credit to their racks.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <stdlib.h>
 #include <string.h>
-#include "daemon/credits_int.h"
+#include "daemon/credits_port.h"
+#include "daemon/credits_slot.h"
 #include "lib/maps.h"
 #include "sluice/once.h"
 
 #define CREDITS_REFUSED 4 /* claims reported within CREDITS_REFUSED_NS: a single one is a sender's restart */
 #define CREDITS_REFUSED_NS (10 * NSEC_PER_SEC)
-#define CREDITS_ANY_ORDER (1U << 31) /* as reorder of hiercc_see(): no S is too far behind */
 
 /* --- lists of slots --- */
 
@@ -69,8 +69,7 @@ void slot_free(struct credits *c, __u32 i)
 	list_append(c, &c->free, i);
 }
 
-/* Makes a slot for a VOQ that has none, or returns CREDITS_NONE. */
-static __u32 slot_make(struct credits *c, const struct arrival_key *key)
+__u32 slot_new(struct credits *c, const struct arrival_key *key)
 {
 	struct slot *s;
 	__u32 i;
@@ -97,7 +96,7 @@ static __u32 slot_make(struct credits *c, const struct arrival_key *key)
 	return i;
 }
 
-static void slot_activate(struct credits *c, __u32 i)
+void slot_activate(struct credits *c, __u32 i)
 {
 	struct slot *s = &c->slots[i];
 
@@ -120,13 +119,7 @@ void slot_deactivate(struct credits *c, __u32 i)
 	list_append(c, &c->idle, i);
 }
 
-void slot_watch(struct credits *c, __u32 i, __u32 watched)
-{
-	__atomic_store_n(&c->arrivals[i].watched, watched, __ATOMIC_SEQ_CST);
-}
-
-/* Moves a slot to another port, if that turns out to grant it. */
-static void slot_to_port(struct credits *c, __u32 i, __u32 port)
+void slot_to_port(struct credits *c, __u32 i, __u32 port)
 {
 	struct slot *s = &c->slots[i];
 
@@ -266,85 +259,7 @@ void slot_learn(struct credits *c, __u32 i)
 	slot_say(c, i, &claims, now);
 }
 
-/* --- news --- */
-
-/* A VOQ of this port, and maybe others, has credit to hear of. */
-static void ask_take(struct credits *c, __u32 i)
-{
-	if (i >= c->room || c->slots[i].state != SLOT_ACTIVE)
-		return;
-	port_visit(c, c->slots[i].port, now_ns());
-	slot_tell(c, i);
-}
-
-int news_take(void *ctx, void *data, size_t size)
-{
-	const struct arrival_news *n = data;
-	struct credits *c = ctx;
-	struct arrival *a;
-	struct slot *s;
-	__u32 i, port, bytes;
-	__u64 now;
-
-	if (size >= sizeof(struct arrival_ask) && size < sizeof(*n) && c->enabled)
-		ask_take(c, ((const struct arrival_ask *)data)->slot);
-	if (size < sizeof(*n) || !c->enabled)
-		return 0;
-	now = now_ns();
-	port = port_index(c, n->ifindex);
-	if (port == CREDITS_NONE) {
-		msg_limited(&c->ports_limit, 60, "more than %u ports: the others get no credit", CREDIT_RINGS);
-		return 0;
-	}
-	if (bpf_map_lookup_elem(c->pins->arrival_slots, &n->key, &i) || i >= c->room ||
-	    c->slots[i].state == SLOT_FREE) {
-		i = slot_make(c, &n->key);
-		if (i == CREDITS_NONE)
-			return 0;
-		c->slots[i].peer = peer_find(c, &n->from);
-		if (c->slots[i].peer == CREDITS_NONE) { /* the configuration has just changed */
-			slot_free(c, i);
-			return 0;
-		}
-		ring_params(c, i);
-	}
-	s = &c->slots[i];
-	a = &c->arrivals[i];
-	/* A flow's first packet does not know its pod yet. */
-	if (s->port == CREDITS_NONE || c->ports[port].flags & PORT_F_POD || !c->ports[s->port].speed_bps ||
-	    c->ports[s->port].ifindex != a->ifindex)
-		slot_to_port(c, i, port);
-	a->from = n->from;
-	a->to = n->to;
-	a->last_ns = now;
-	/*
-	 * If ingress watches by now, this packet came before that, and ingress may have noted a newer S: the sender did not
-	 * begin anew, however far this S is behind.
-	 */
-	bytes = hiercc_see(&a->seen, n->claim >> 32, n->claim, n->bytes, n->packets,
-			   a->watched ? CREDITS_ANY_ORDER : a->params.debt_max);
-	__sync_fetch_and_add(&a->inner_bytes, n->bytes ? n->inner_bytes : bytes);
-	slot_watch(c, i, 1);
-	if (s->state != SLOT_ACTIVE)
-		slot_activate(c, i);
-	if (!c->awake)
-		credits_wake(c);
-	port_visit(c, s->port, now);
-	slot_learn(c, i);
-	return 0;
-}
-
 /* --- messages --- */
-
-void slot_tell(struct credits *c, __u32 i)
-{
-	struct slot *s = &c->slots[i];
-
-	if (s->told_round == c->round)
-		return;
-	s->told_round = c->round;
-	c->told[c->told_count++] = (__u64)c->arrivals[i].key.tor << 32 | i;
-}
 
 static int told_compare(const void *a, const void *b)
 {

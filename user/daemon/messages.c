@@ -75,14 +75,13 @@ static __u32 domain_vrf(const struct messages *s, __u16 domain)
 }
 
 /* The rest of a packet's way to the kernel: into a VRF if it is given. */
-static ssize_t send_into(int fd, const void *packet, size_t bytes, void *to, socklen_t to_bytes, __u32 vrf)
+static ssize_t send_into(int fd, struct iovec packet, void *to, socklen_t to_bytes, __u32 vrf)
 {
-	struct iovec iov = { (void *)packet, bytes };
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 	} control = {};
-	struct msghdr m = { .msg_name = to, .msg_namelen = to_bytes, .msg_iov = &iov, .msg_iovlen = 1 };
+	struct msghdr m = { .msg_name = to, .msg_namelen = to_bytes, .msg_iov = &packet, .msg_iovlen = 1 };
 	int v6 = to_bytes == sizeof(struct sockaddr_in6);
 	size_t size = v6 ? sizeof(struct in6_pktinfo) : sizeof(struct in_pktinfo);
 
@@ -111,7 +110,7 @@ static ssize_t send4(int fd, const struct message *m, unsigned char *packet, uns
 			      .frag_off = htons(IP_DF) };
 	memcpy(&ip->saddr, &m->from.b[12], 4);
 	memcpy(&ip->daddr, &m->to.b[12], 4);
-	return send_into(fd, ip, sizeof(*ip) + udp_bytes, &to, sizeof(to), vrf);
+	return send_into(fd, (struct iovec){ ip, sizeof(*ip) + udp_bytes }, &to, sizeof(to), vrf);
 }
 
 static ssize_t send6(int fd, const struct message *m, unsigned char *packet, unsigned int udp_bytes, __u32 vrf)
@@ -127,7 +126,7 @@ static ssize_t send6(int fd, const struct message *m, unsigned char *packet, uns
 	ip->ip6_hlim = MESSAGES_TTL;
 	memcpy(&ip->ip6_src, &m->from, 16);
 	memcpy(&ip->ip6_dst, &m->to, 16);
-	return send_into(fd, packet, sizeof(*ip) + udp_bytes, &to, sizeof(to), vrf);
+	return send_into(fd, (struct iovec){ packet, sizeof(*ip) + udp_bytes }, &to, sizeof(to), vrf);
 }
 
 void messages_send(struct messages *s, const struct message *m, const struct config *c, __u64 seq_base_ns)

@@ -31,7 +31,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "attach/port/nic.h"
-#include "daemon/ppfc_int.h"
+#include "daemon/ppfc.h"
+#include "daemon/ppfc_round.h"
 #include "lib/maps.h"
 #include "lib/net.h"
 #include "sluice/once.h"
@@ -56,15 +57,15 @@ static void ppfc_wake(struct ppfc *p)
 
 	alarms_set(p, 0);
 	p->round_ns = p->quiet_ns = 0;
-	p->bypassed = 0;
+	p->bypassed = false;
 	timerfd_settime(p->timer_fd, 0, &every, NULL);
-	p->awake = 1;
+	p->awake = true;
 }
 
 static void ppfc_sleep(struct ppfc *p)
 {
 	timerfd_settime(p->timer_fd, 0, &(struct itimerspec){}, NULL);
-	p->awake = 0;
+	p->awake = false;
 	p->bypassed = p->pins->ctl->bypass;
 	lease_extend(p);
 	alarms_set(p, p->bypassed ? 0 : p->wake_bytes);
@@ -271,7 +272,7 @@ static void params_apply(struct ppfc *p)
 	__u64 fastest, headroom = headroom_sum(p, &pausing, &fastest);
 	char text[UNITS_STRLEN];
 
-	p->enabled = 0;
+	p->enabled = false;
 	lease_end(p);
 	if (!pausing || c->mode == MODE_OBSERVE)
 		return;
@@ -284,7 +285,7 @@ static void params_apply(struct ppfc *p)
 	}
 	if (socket_open(p))
 		return;
-	p->enabled = 1;
+	p->enabled = true;
 	p->shared = c->buffer_bytes - headroom;
 	prediction_apply(p, pausing, fastest);
 	thresholds_apply(p);
@@ -321,7 +322,7 @@ void ppfc_apply(struct ppfc *p, const struct config *config)
 	params_apply(p);
 	if (!p->enabled && p->awake)
 		timerfd_settime(p->timer_fd, 0, &(struct itimerspec){}, NULL);
-	p->awake = 0;
+	p->awake = false;
 	if (p->enabled)
 		ppfc_wake(p);
 	nics_follow(p);

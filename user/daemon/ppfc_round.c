@@ -7,7 +7,7 @@
 #include <linux/if_packet.h>
 #include <string.h>
 #include <sys/socket.h>
-#include "daemon/ppfc_int.h"
+#include "daemon/ppfc_round.h"
 #include "lib/net.h"
 #include "sluice/once.h"
 #include "sluice/trylock.h"

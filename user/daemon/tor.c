@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/net.h"
 #include "daemon/tor.h"
 
 #define TOR_ASKERS 16384 /* pairs of host and destination; further ones are told only when they ask */

@@ -3,7 +3,7 @@
 #define SLUICE_DCB_H
 /*
  * PFC of a NIC that does it itself: the messages of dcb netlink (RTM_GETDCB and RTM_SETDCB, linux/dcbnl.h), and the
- * conclusions from them. No socket, no map: net/ethtool.c asks, attach/port/nic.c acts.
+ * conclusions from them. Those take no socket and no map: net/ethtool.c asks, attach/port/nic.c acts.
  */
 #include <libmnl/libmnl.h>
 #include <linux/dcbnl.h>
@@ -45,5 +45,14 @@ const char *dcb_priorities_format(__u8 priorities, char *buf);
  * struct ieee_pfc at 0. *sent: frames sent, not received.
  */
 int dcb_counter(const char *name, unsigned int *priority, int *sent);
+
+/*
+ * PFC of a NIC, from the kernel (net/ethtool.c). -EOPNOTSUPP: not supported by driver or kernel; else 0, or -errno, including a refusal by the
+ * driver.
+ */
+int link_dcb_get(const char *name, struct dcb *d);
+int link_pfc_set(const char *name, const struct ieee_pfc *pfc);
+/* Its PFC frames by priority from ethtool -S; -EOPNOTSUPP: no known counter of them. */
+int link_pfc_counters(const char *name, __u64 *sent, __u64 *received);
 
 #endif

@@ -6,7 +6,9 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <sys/mman.h>
-#include "daemon/credits_int.h"
+#include "daemon/credits.h"
+#include "daemon/credits_port.h"
+#include "daemon/credits_slot.h"
 #include "world.h"
 
 #define POD_IFINDEX 40

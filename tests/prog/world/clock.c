@@ -4,7 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "world_int.h"
+#include "clock.h"
+#include "load.h"
 
 __u64 held_ns; /* the time at which the programs' clock stands; 0: it runs */
 

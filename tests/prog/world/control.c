@@ -3,7 +3,9 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "world_int.h"
+#include "control.h"
+#include "load.h"
+#include "maps.h"
 
 static struct control control_read(void)
 {

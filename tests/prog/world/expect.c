@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "world_int.h"
+#include "expect.h"
+#include "flows.h"
+#include "load.h"
+#include "run.h"
 
 static __u64 counted[STAT_MAX];
 char fixture_text[256];

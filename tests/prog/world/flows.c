@@ -2,7 +2,10 @@
 /* Flows, and what receivers have computed of them. */
 #include <string.h>
 
-#include "world_int.h"
+#include "expect.h"
+#include "flows.h"
+#include "load.h"
+#include "maps.h"
 
 unsigned int flows_known; /* entries of the flow map then, and those that a test has put there since */
 

@@ -14,7 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "world_int.h"
+#include "clock.h"
+#include "load.h"
 
 void sh(const char *fmt, ...)
 {

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include "sluice_xdp.skel.h"
-#include "world_int.h"
+#include "clock.h"
+#include "load.h"
 
 #define FLOWS_USUAL 1024 /* of the maps of flows */
 

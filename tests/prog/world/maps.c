@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "world_int.h"
+#include "load.h"
+#include "maps.h"
 
 void map_set(const struct bpf_map *map, const void *key, const void *value)
 {

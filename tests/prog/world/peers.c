@@ -3,7 +3,9 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "world_int.h"
+#include "expect.h"
+#include "load.h"
+#include "maps.h"
 
 struct peer peer_usual(void)
 {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Ports, their classes, their pauses, and pods. */
-#include "world_int.h"
+#include "control.h"
+#include "expect.h"
+#include "load.h"
+#include "maps.h"
 
 /* Of 100 Gbit/s, code 12, which is in the table: factor 1. */
 struct port port_usual(void)

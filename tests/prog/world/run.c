@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world_int.h"
+#include "clock.h"
+#include "expect.h"
+#include "load.h"
+#include "run.h"
 
 #define RUN_NS 1000 /* that a program takes, by the clock that is held */
 enum program sink = INGRESS;

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "world_int.h"
+#include "expect.h"
+#include "load.h"
+#include "maps.h"
 
 struct voq_key voq_key_of(int v6, enum who who, __u32 prefixlen)
 {

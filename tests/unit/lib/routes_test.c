@@ -4,7 +4,7 @@
 #include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
-#include "lib/net.h"
+#include "lib/route.h"
 #include "lib/netlink_case.h"
 
 static struct routes *rs;

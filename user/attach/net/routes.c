@@ -11,6 +11,7 @@
 #include <string.h>
 #include "attach/net/routes.h"
 #include "lib/net.h"
+#include "lib/route.h"
 #include "sluice/wire/intmd.h"
 #include "sluice/wire/wire.h"
 

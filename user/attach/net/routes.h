@@ -3,6 +3,7 @@
 #define SLUICE_ATTACH_ROUTES_H
 #include "lib/config.h"
 #include "lib/net.h"
+#include "lib/route.h"
 
 /* Those to peers. */
 struct peer_routes {

@@ -19,6 +19,7 @@
 #include "lib/bpffs.h"
 #include "lib/layout.h"
 #include "lib/net.h"
+#include "lib/route.h"
 
 static int filter_is_ours(__u32 ifindex, enum bpf_tc_attach_point where, const struct leftover *l)
 {

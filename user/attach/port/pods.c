@@ -26,6 +26,7 @@
 #include "lib/maps.h"
 #include "lib/net.h"
 #include "lib/qdisc.h"
+#include "lib/route.h"
 #include "sluice.skel.h"
 
 static int pod_compare(const void *a, const void *b)

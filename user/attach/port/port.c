@@ -18,6 +18,7 @@
 #include "attach/state/state.h"
 #include "lib/maps.h"
 #include "lib/net.h"
+#include "lib/route.h"
 #include "sluice.skel.h"
 
 /* --- its classes --- */

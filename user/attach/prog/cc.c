@@ -13,7 +13,7 @@
 #include "attach/prog/cc.h"
 #include "attach/prog/prog_room.h"
 #include "lib/bpffs.h"
-#include "lib/net.h"
+#include "lib/netns.h"
 #include "sluice.skel.h"
 
 #define DP_CC_MARK "@sluice-cc-name"

@@ -9,7 +9,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "daemon/metrics/metrics_int.h"
+#include "daemon/metrics.h"
+#include "daemon/metrics/http.h"
+#include "daemon/metrics/state.h"
+#include "daemon/metrics/text.h"
 
 /* Places kept free: the library accepts up to 10 clients before it handles those that are dismissed. */
 #define METRICS_PLACES (METRICS_CLIENTS - 12)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef SLUICE_METRICS_LIST_H
 #define SLUICE_METRICS_LIST_H
+#include <stdio.h>
 
 /* clang-format off */
 /* All metrics other than the counters of stats.h, in output order: X(symbol, name, type, help). */
@@ -67,5 +68,12 @@ enum metric {
 #undef METRIC_ENUM
 	METRIC_MAX,
 };
+
+/* Prints HELP and TYPE of a metric. Returns its name. */
+const char *metric_begin(FILE *f, enum metric n);
+/* Prints a metric that has one value. */
+void metric_value(FILE *f, enum metric n, double v);
+/* Prints HELP and TYPE of a counter of stats.h. */
+void counter_begin(FILE *f, unsigned int stat);
 
 #endif

@@ -19,7 +19,11 @@
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
-#include "daemon/metrics/metrics_int.h"
+#include "daemon/metrics.h"
+#include "daemon/metrics/http.h"
+#include "daemon/metrics/pods.h"
+#include "daemon/metrics/state.h"
+#include "daemon/metrics/sums.h"
 
 const struct watcher *metrics_watcher(const struct metrics *m)
 {
@@ -32,7 +36,7 @@ void metrics_tick(struct metrics *m)
 		return;
 	if (m->fresh) /* there were no flows */
 		tick_begin(m);
-	m->fresh = 1;
+	m->fresh = true;
 	pods_told_tick(m->pods);
 	if (m->text)
 		MHD_destroy_response(m->text); /* clients still receiving it keep it */
@@ -66,7 +70,7 @@ void metrics_reload(struct metrics *m, const struct config *c)
 	snprintf(m->listen_text, sizeof(m->listen_text), "%s", c->metrics.listen.text);
 	m->limit.next_ns = 0; /* an administrator who has just written it wants to see errors */
 	tick_begin(m);
-	m->fresh = 1;
+	m->fresh = true;
 	if (!m->http)
 		http_open(m);
 }

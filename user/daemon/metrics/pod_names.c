@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "daemon/metrics/pod_names.h"
-#include "lib/net.h"
+#include "lib/netns.h"
 #include "lib/sandbox.h"
 #include "lib/util.h"
 

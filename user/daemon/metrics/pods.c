@@ -12,8 +12,10 @@
 #include <bpf/bpf.h>
 #include <stdlib.h>
 #include <string.h>
-#include "daemon/metrics/metrics_int.h"
+#include "daemon/metrics/list.h"
+#include "daemon/metrics/pods.h"
 #include "daemon/metrics/pod_names.h"
+#include "daemon/metrics/state.h"
 #include "lib/net.h"
 
 #define VETH_SLOTS (1 << 14)

@@ -2,7 +2,9 @@
 /* Sums up the flows and VOQs of a tick: by state, by peer, the busiest, and into histograms. */
 #include <stdlib.h>
 #include <string.h>
-#include "daemon/metrics/metrics_int.h"
+#include "daemon/metrics/pods.h"
+#include "daemon/metrics/state.h"
+#include "daemon/metrics/sums.h"
 #include "lib/prefixes.h"
 
 #define METRICS_ACTIVE_NS (2 * NSEC_PER_SEC) /* a flow is active if it sent within this time */
@@ -27,7 +29,7 @@ void tick_begin(struct metrics *m)
 	unsigned int i;
 	struct peer v;
 
-	m->fresh = 0;
+	m->fresh = false;
 	m->ctl = *m->pins->ctl;
 	memset(m->state, 0, sizeof(m->state));
 	m->tops = 0;

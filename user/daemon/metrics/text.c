@@ -8,67 +8,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "daemon/metrics/list.h"
-#include "daemon/metrics/metrics_int.h"
+#include "daemon/metrics/pods.h"
+#include "daemon/metrics/state.h"
+#include "daemon/metrics/text.h"
 #include "lib/classes.h"
 #include "lib/queues.h"
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-static const struct metric_about {
-	const char *name, *type, *help;
-} about[METRIC_MAX] = {
-#define METRIC_ABOUT(symbol, name, type, help) { name, type, help },
-	METRICS(METRIC_ABOUT)
-#undef METRIC_ABOUT
-};
-
-static void head(FILE *f, const char *name, const char *type, const char *help)
-{
-	fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void metric_head(FILE *f, enum metric n)
-{
-	head(f, about[n].name, about[n].type, about[n].help);
-}
-
-const char *metric_begin(FILE *f, enum metric n)
-{
-	metric_head(f, n);
-	return about[n].name;
-}
-
-static void metric_value(FILE *f, enum metric n, double v)
-{
-	metric_head(f, n);
-	fprintf(f, "%s %.15g\n", about[n].name, v);
-}
-
-static void counter_head(FILE *f, unsigned int stat)
-{
-	char name[64];
-
-	snprintf(name, sizeof(name), "sluice_%s_total", stat_names[stat]);
-	head(f, name, "counter", stat_help[stat]);
-}
-
-void metrics_list(FILE *f)
-{
-	unsigned int i;
-
-	for (i = 0; i < STAT_MAX; i++)
-		counter_head(f, i);
-	for (i = 0; i < METRIC_MAX; i++)
-		metric_head(f, i);
-}
-
 static void text_histogram(FILE *f, enum metric n, const struct histogram *h)
 {
-	const char *name = about[n].name;
+	const char *name = metric_begin(f, n);
 	__u64 sum = 0;
 	unsigned int i;
 
-	metric_head(f, n);
 	for (i = 0; i < BUCKETS; i++) {
 		sum += h->count[i];
 		fprintf(f, "%s_bucket{le=\"%g\"} %llu\n", name, metrics_bounds[i] / 1e9, sum);
@@ -81,15 +34,16 @@ static void text_daemon(FILE *f, const struct metrics *m)
 {
 	struct bpf_map_info info = {};
 	__u32 len = sizeof(info);
+	const char *name;
 	unsigned int i;
 
-	metric_head(f, METRIC_INFO);
-	fprintf(f, "%s{version=\"" SLUICE_VERSION "\",mode=\"%s\",congestion_control=\"%s\"} 1\n",
-		about[METRIC_INFO].name, mode_name(m->ctl.mode), m->ctl.cc_name);
+	name = metric_begin(f, METRIC_INFO);
+	fprintf(f, "%s{version=\"" SLUICE_VERSION "\",mode=\"%s\",congestion_control=\"%s\"} 1\n", name,
+		mode_name(m->ctl.mode), m->ctl.cc_name);
 	metric_value(f, METRIC_BYPASS, m->ctl.bypass);
-	metric_head(f, METRIC_FLOWS);
+	name = metric_begin(f, METRIC_FLOWS);
 	for (i = 0; i < FLOW_STATES; i++)
-		fprintf(f, "%s{state=\"%s\"} %llu\n", about[METRIC_FLOWS].name, flow_state_names[i], m->state[i].flows);
+		fprintf(f, "%s{state=\"%s\"} %llu\n", name, flow_state_names[i], m->state[i].flows);
 	if (!bpf_obj_get_info_by_fd(m->pins->flows, &info, &len))
 		metric_value(f, METRIC_FLOWS_LIMIT, info.max_entries);
 }
@@ -171,8 +125,9 @@ static void text_queues(FILE *f, const struct metrics *m, const struct ports *p)
 {
 	struct queue_seen *list, sum;
 	unsigned int i, k, n, from, to;
+	const char *name;
 
-	metric_head(f, METRIC_QUEUE_PACKETS);
+	name = metric_begin(f, METRIC_QUEUE_PACKETS);
 	if (!p->n || queues_list(m->pin_dir, p->at[0].port.netns_cookie, 0, &list, &n))
 		return;
 	for (i = 0; i < p->n; i++) {
@@ -182,8 +137,8 @@ static void text_queues(FILE *f, const struct metrics *m, const struct ports *p)
 			;
 		queues_sum(list + from, to - from, 0, &sum);
 		for (k = 0; from < to && k < QUEUE_VERDICTS; k++)
-			fprintf(f, "%s{port=\"%s\",verdict=\"%s\"} %llu\n", about[METRIC_QUEUE_PACKETS].name,
-				p->at[i].port.name, queue_verdict_names[k], sum.packets[k]);
+			fprintf(f, "%s{port=\"%s\",verdict=\"%s\"} %llu\n", name, p->at[i].port.name,
+				queue_verdict_names[k], sum.packets[k]);
 	}
 	free(list);
 }
@@ -191,6 +146,7 @@ static void text_queues(FILE *f, const struct metrics *m, const struct ports *p)
 static void text_ports(FILE *f, const struct metrics *m)
 {
 	struct ports *p = calloc(1, sizeof(*p));
+	const char *name;
 	unsigned int n, i, k;
 
 	if (!p)
@@ -200,24 +156,23 @@ static void text_ports(FILE *f, const struct metrics *m)
 	p->told = m->pods;
 	pins_each_port(m->pins, metrics_port_read, p);
 	for (n = METRIC_PORT_SPEED; n <= METRIC_PORT_FLOWS; n++) {
-		metric_head(f, n);
+		name = metric_begin(f, n);
 		for (i = 0; i < p->n; i++)
-			fprintf(f, "%s{port=\"%s\",role=\"%s\"} %.15g\n", about[n].name, p->at[i].port.name,
+			fprintf(f, "%s{port=\"%s\",role=\"%s\"} %.15g\n", name, p->at[i].port.name,
 				port_role(&p->at[i].port), port_value(n, &p->at[i].port));
 	}
 	for (n = METRIC_CLASS_BACKLOG; n <= METRIC_CLASS_TX; n++) {
-		metric_head(f, n);
+		name = metric_begin(f, n);
 		for (i = 0; i < p->n; i++)
 			for (k = 0; k < p->at[i].classes_n; k++)
-				fprintf(f, "%s{port=\"%s\",class=\"%u\"} %.15g\n", about[n].name, p->at[i].port.name,
-					k + 1, class_value(n, &p->at[i].queue[k]));
+				fprintf(f, "%s{port=\"%s\",class=\"%u\"} %.15g\n", name, p->at[i].port.name, k + 1,
+					class_value(n, &p->at[i].queue[k]));
 	}
 	for (n = METRIC_NIC_REQUESTS; n <= METRIC_NIC_INDICATIONS; n++) {
-		metric_head(f, n);
+		name = metric_begin(f, n);
 		for (i = 0; i < p->n; i++)
 			for (k = 0; p->at[i].has_nic && k < PFC_PRIORITIES; k++)
-				fprintf(f, "%s{port=\"%s\",priority=\"%u\"} %llu\n", about[n].name, p->at[i].port.name,
-					k,
+				fprintf(f, "%s{port=\"%s\",priority=\"%u\"} %llu\n", name, p->at[i].port.name, k,
 					n == METRIC_NIC_REQUESTS ? p->at[i].nic.requests[k] :
 								   p->at[i].nic.indications[k]);
 	}
@@ -263,20 +218,21 @@ static double top_value(enum metric n, const struct top_flow *t)
 static void text_peers_and_flows(FILE *f, const struct metrics *m)
 {
 	char local[PREFIX_STRLEN], remote[PREFIX_STRLEN];
+	const char *name;
 	unsigned int n, i, k;
 
 	for (n = METRIC_PEER_FLOWS; n <= METRIC_PEER_CHANGES; n++) {
-		metric_head(f, n);
+		name = metric_begin(f, n);
 		for (i = 0; n == METRIC_PEER_HELD && i < m->peers; i++)
 			for (k = 0; k < FLOW_HOLDS; k++)
-				fprintf(f, "%s{peer=\"%s\",by=\"%s\"} %llu\n", about[n].name,
+				fprintf(f, "%s{peer=\"%s\",by=\"%s\"} %llu\n", name,
 					prefix_format(&m->peer[i].key, remote), flow_hold_names[k], m->peer[i].held[k]);
 		for (i = 0; n != METRIC_PEER_HELD && i < m->peers; i++)
-			fprintf(f, "%s{peer=\"%s\"} %.15g\n", about[n].name, prefix_format(&m->peer[i].key, remote),
+			fprintf(f, "%s{peer=\"%s\"} %.15g\n", name, prefix_format(&m->peer[i].key, remote),
 				peer_value(n, &m->peer[i]));
 	}
 	for (n = METRIC_TOP_HELD; n <= METRIC_TOP_QUEUE; n++) {
-		metric_head(f, n);
+		name = metric_begin(f, n);
 		for (i = 0; i < m->tops; i++) {
 			const struct flow_key *key = &m->top[i].key;
 			int by = n == METRIC_TOP_HELD;
@@ -288,7 +244,7 @@ static void text_peers_and_flows(FILE *f, const struct metrics *m)
 				snprintf(domain, sizeof(domain), ",domain=\"%u\"", key->domain);
 			fprintf(f,
 				"%s{local=\"%s\",local_port=\"%u\",remote=\"%s\",remote_port=\"%u\",protocol=\"%s\"%s%s%s%s} %.15g\n",
-				about[n].name, addr_format(&key->local, local), ntohs(key->local_port),
+				name, addr_format(&key->local, local), ntohs(key->local_port),
 				addr_format(&key->remote, remote), ntohs(key->remote_port), flow_protocol(key), domain,
 				by ? ",by=\"" : "", by ? m->top[i].held : "", by ? "\"" : "", top_value(n, &m->top[i]));
 		}
@@ -330,7 +286,7 @@ struct MHD_Response *text_make(struct metrics *m)
 		return NULL;
 	}
 	for (i = 0; i < STAT_MAX; i++) {
-		counter_head(f, i);
+		counter_begin(f, i);
 		fprintf(f, "sluice_%s_total %llu\n", stat_names[i], stats[i]);
 	}
 	text_daemon(f, m);

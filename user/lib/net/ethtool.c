@@ -4,6 +4,7 @@
 #include <libmnl/libmnl.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "lib/dcb.h"
-#include "lib/net.h"
 #include "lib/net/netlink.h"
 
 static int dcb_get_cb(const struct nlmsghdr *nlh, void *data)

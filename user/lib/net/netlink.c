@@ -187,6 +187,18 @@ int nl_talk_strict(struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 	return nl_exchange(nlh, cb, data, 1);
 }
 
+struct tcmsg *tc_request(struct nlmsghdr *nlh, __u16 type, __u16 flags, __u32 ifindex)
+{
+	struct tcmsg *tc;
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+	tc->tcm_family = AF_UNSPEC;
+	tc->tcm_ifindex = ifindex;
+	return tc;
+}
+
 __u32 attr_u32(const struct nlattr *a)
 {
 	return mnl_attr_get_payload_len(a) >= sizeof(__u32) ? mnl_attr_get_u32(a) : 0;

@@ -19,9 +19,9 @@ __u64 shaper_bps(__u64 bytes);
 /* The rates of the top classes of the htb with this handle (htb.c), together. 0, or -errno. */
 int htb_rate(__u32 ifindex, __u32 handle, __u64 *bps);
 
-/* Makes a request about qdiscs, classes or filters of an interface (qdisc.c). */
+/* Makes a request about qdiscs, classes or filters of an interface. */
 struct tcmsg *tc_request(struct nlmsghdr *nlh, __u16 type, __u16 flags, __u32 ifindex);
-/* The filters of an interface's qdisc or hook (qdisc.c); negative: -errno. */
+/* The filters of an interface's qdisc or hook (filter.c); negative: -errno. */
 int filters_of_qdisc(__u32 ifindex, __u32 parent);
 
 /* The number in an attribute; 0 if it is too short for one. */

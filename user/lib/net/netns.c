@@ -6,7 +6,7 @@
 #include <linux/net_namespace.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
-#include "lib/net.h"
+#include "lib/netns.h"
 #include "lib/net/netlink.h"
 #include "lib/net/route.h"
 

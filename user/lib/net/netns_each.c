@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "lib/net.h"
+#include "lib/netns.h"
 
 struct netns_list {
 	ino_t *seen; /* by the number of their file; the first is this process's */

@@ -3,11 +3,12 @@
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include "lib/net.h"
+#include "lib/route.h"
 #include "lib/net/netlink.h"
 #include "lib/net/route.h"
 

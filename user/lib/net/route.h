@@ -3,7 +3,7 @@
 #define SLUICE_NET_ROUTE_H
 /* Shared by route.c and route_find.c: prefixes as routes write them. */
 #include <libmnl/libmnl.h>
-#include "lib/net.h"
+#include "lib/route.h"
 
 /* The address bytes of a prefix as its own family writes them, and the numbers of those bytes and bits. */
 const __u8 *prefix_bytes(const struct peer_key *p, int *family, int *len, int *bits);

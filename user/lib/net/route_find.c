@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include "lib/net.h"
+#include "lib/route.h"
 #include "lib/net/netlink.h"
 #include "lib/net/route.h"
 

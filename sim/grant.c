@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Credit at the receiver's leaf. See credit.h.
+ * Credit at the receiver's leaf. See rack.h.
  *
- *  1. credit_arrived(): a packet is noted, and with `arrival` its port grants what is due by then, as BPF would
+ *  1. grant_arrival(): a packet is noted, and with `arrival` its port grants what is due by then, as BPF would
  *     (hiercc_ring.h).
- *  2. credit_passes(): totals ride on packets back to a rack.
+ *  2. grant_passes(): totals ride on packets back to a rack.
  *  3. A VOQ that gets credit at another's packet, and was told nothing lately, is sent a message made from that packet.
- *  4. credit_on_grant(): the round of the daemon. With `arrival` it is the second line: it grants the credit that
+ *  4. grant_on_round(): the round of the daemon. With `arrival` it is the second line: it grants the credit that
  *     packets have left over, and tells racks without packets back.
  */
 #include <stdlib.h>
 #include <string.h>
-#include "sim/credit_int.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
+#include "sim/grant.h"
+#include "sim/rack.h"
 #include "sim/result.h"
+#include "sim/voq.h"
 
 /* The credit of a host, due to each rack. */
 struct grants {
@@ -40,7 +42,7 @@ static uint64_t spent_ns; /* time spent on messages in the current round */
 
 static int is_between_racks(const struct sim_flow *f)
 {
-	return credit_racks.rack_of[f->from] != credit_racks.rack_of[f->to];
+	return racks.rack_of[f->from] != racks.rack_of[f->to];
 }
 
 static void message_send(uint32_t host, uint32_t rack, uint64_t late_ns)
@@ -57,7 +59,7 @@ static void message_send(uint32_t host, uint32_t rack, uint64_t late_ns)
 	messages[i] = (struct message){
 		.rack = rack, .host = host, .total = d->granted, .due = d->listed, .at = engine.now_ns / HIERCC_AT_NS
 	};
-	event_at(engine.now_ns + spent_ns + credit_racks.message_ns + late_ns, EVENT_CREDIT, i);
+	event_at(engine.now_ns + spent_ns + racks.message_ns + late_ns, EVENT_CREDIT, i);
 }
 
 static void total_told(uint32_t host, uint32_t rack)
@@ -81,13 +83,13 @@ static void voq_tell(uint32_t host, uint32_t rack)
 	}
 }
 
-void credit_on_message(uint32_t i)
+void grant_on_message(uint32_t i)
 {
 	const struct message m = messages[i];
 
 	messages[i].next = messages_free;
 	messages_free = i;
-	credit_reaches(m.rack, m.host, m.total, m.due, m.at);
+	voq_credit(m.rack, m.host, m.total, m.due, m.at);
 }
 
 /* --- at packet arrival --- */
@@ -103,29 +105,29 @@ static void ring_grant(uint32_t host, uint32_t steps)
 		hiercc_ring_note(&g->ring, &g->told[i], i);
 	}
 	i = hiercc_ring_untold(&g->ring);
-	if (i != HIERCC_NONE && hiercc_ring_tells(&g->ring, &g->due[i], &g->told[i], engine.now_ns,
-						  credit_racks.params.window_ns / HIERCC_QUIET))
+	if (i != HIERCC_NONE &&
+	    hiercc_ring_tells(&g->ring, &g->due[i], &g->told[i], engine.now_ns, racks.params.window_ns / HIERCC_QUIET))
 		voq_tell(host, i);
 }
 
-void credit_arrived(uint32_t node, const struct sim_packet *p)
+void grant_arrival(uint32_t node, const struct sim_packet *p)
 {
 	uint32_t rack, host = p->to;
 	struct grants *g;
 
 	if (!credit_rules.on)
 		return;
-	rack = credit_racks.rack_of[traffic.list[p->flow].from];
-	if (rack == credit_racks.rack_of[host] || credit_leaf(host) != node)
+	rack = racks.rack_of[traffic.list[p->flow].from];
+	if (rack == racks.rack_of[host] || rack_leaf(host) != node)
 		return;
 	g = &grants[host];
-	hiercc_see(&g->seen[rack], p->voq_total, p->voq_flows, p->bytes, 1, credit_racks.params.debt_max);
+	hiercc_see(&g->seen[rack], p->voq_total, p->voq_flows, p->bytes, 1, racks.params.debt_max);
 	if (!credit_rules.arrival || !hiercc_ring_enter(&g->ring, engine.now_ns))
 		return;
 	spent_ns = 0;
 	if (hiercc_ring_leased(&g->ring, engine.now_ns)) {
 		hiercc_ring_clock(&g->ring, engine.now_ns, p->bytes);
-		hiercc_ring_learn(&g->ring, &g->due[rack], rack, &credit_racks.params, &g->seen[rack], engine.now_ns);
+		hiercc_ring_learn(&g->ring, &g->due[rack], rack, &racks.params, &g->seen[rack], engine.now_ns);
 		ring_grant(host, HIERCC_STEPS);
 	}
 	hiercc_ring_leave(&g->ring, engine.now_ns);
@@ -146,18 +148,18 @@ static void ring_turn(uint32_t host)
 	hiercc_ring_leave(&g->ring, engine.now_ns);
 }
 
-void credit_passes(uint32_t node, struct sim_packet *p)
+void grant_passes(uint32_t node, struct sim_packet *p)
 {
 	const struct sim_flow *f = &traffic.list[p->flow];
 	uint32_t rack;
 
 	if (!credit_rules.on || !credit_rules.arrival || !is_between_racks(f))
 		return;
-	rack = credit_racks.rack_of[f->from];
-	if (p->credit && credit_leaf(f->from) == node) {
+	rack = racks.rack_of[f->from];
+	if (p->credit && rack_leaf(f->from) == node) {
 		p->credit = 0;
-		credit_reaches(rack, f->to, p->credit_total, p->credit_due, p->credit_at);
-	} else if (credit_leaf(f->to) == node && grants[f->to].due[rack].sent) {
+		voq_credit(rack, f->to, p->credit_total, p->credit_due, p->credit_at);
+	} else if (rack_leaf(f->to) == node && grants[f->to].due[rack].sent) {
 		const struct hiercc_due *d = &grants[f->to].due[rack];
 
 		ring_turn(f->to);
@@ -187,13 +189,13 @@ static void host_grant(uint32_t host)
 
 	hiercc_budget(&g->port, engine.now_ns - g->round_ns);
 	g->round_ns = engine.now_ns;
-	for (i = 0; i < credit_racks.count; i++)
+	for (i = 0; i < racks.count; i++)
 		if (g->seen[i].bytes)
-			hiercc_learn(&g->port, g->due, i, &credit_racks.params, &g->seen[i], engine.now_ns);
+			hiercc_learn(&g->port, g->due, i, &racks.params, &g->seen[i], engine.now_ns);
 	while (hiercc_grant(&g->port, g->due) != HIERCC_NONE)
 		;
-	for (i = 0; i < credit_racks.count; i++)
-		if (g->due[i].sent && engine.now_ns - g->due[i].epoch_ns <= 2 * credit_racks.params.epoch_ns)
+	for (i = 0; i < racks.count; i++)
+		if (g->due[i].sent && engine.now_ns - g->due[i].epoch_ns <= 2 * racks.params.epoch_ns)
 			voq_tell(host, i);
 }
 
@@ -207,26 +209,26 @@ static void host_repair(uint32_t host)
 	if (!hiercc_ring_enter(&g->ring, engine.now_ns))
 		return;
 	hiercc_ring_clock(&g->ring, engine.now_ns, 0);
-	for (i = 0; i < credit_racks.count; i++)
+	for (i = 0; i < racks.count; i++)
 		if (g->seen[i].bytes)
-			hiercc_ring_learn(&g->ring, &g->due[i], i, &credit_racks.params, &g->seen[i], engine.now_ns);
+			hiercc_ring_learn(&g->ring, &g->due[i], i, &racks.params, &g->seen[i], engine.now_ns);
 	ring_grant(host, HIERCC_RING);
 	hiercc_ring_leave(&g->ring, engine.now_ns);
-	for (i = 0; i < credit_racks.count; i++)
+	for (i = 0; i < racks.count; i++)
 		if (g->due[i].sent && (g->due[i].granted != g->told[i].granted || g->due[i].listed) &&
-		    engine.now_ns - g->told[i].at_ns >= credit_racks.params.window_ns)
+		    engine.now_ns - g->told[i].at_ns >= racks.params.window_ns)
 			voq_tell(host, i);
 }
 
-void credit_on_grant(uint32_t node)
+void grant_on_round(uint32_t node)
 {
 	uint32_t i;
 
 	spent_ns = 0;
 	for (i = 0; i < net.hosts_count; i++)
-		if (credit_leaf(i) == node && credit_rules.arrival)
+		if (rack_leaf(i) == node && credit_rules.arrival)
 			host_repair(i);
-		else if (credit_leaf(i) == node)
+		else if (rack_leaf(i) == node)
 			host_grant(i);
 	event_at(engine.now_ns + credit_rules.period_ns + (uint64_t)(random_part() * credit_rules.late_ns), EVENT_GRANT,
 		 node);
@@ -257,9 +259,9 @@ double grants_memory(double hosts, double leaves)
 
 static void *by_rack(size_t size)
 {
-	void *list = grow(NULL, credit_racks.count, size);
+	void *list = grow(NULL, racks.count, size);
 
-	memset(list, 0, credit_racks.count * size);
+	memset(list, 0, racks.count * size);
 	return list;
 }
 
@@ -267,6 +269,8 @@ void grants_begin(void)
 {
 	uint32_t i;
 
+	if (!credit_rules.on)
+		return;
 	grants = grow(NULL, net.hosts_count, sizeof(*grants));
 	for (i = 0; i < net.hosts_count; i++) {
 		const struct sim_port *p = &net.ports[net.nodes[net.hosts[i]].ports_first];
@@ -277,7 +281,7 @@ void grants_begin(void)
 					     .told = by_rack(sizeof(struct hiercc_told)) };
 		hiercc_port_init(&grants[i].port, rate);
 		hiercc_ring_init(&grants[i].ring, rate, credit_rules.period_ns + credit_rules.late_ns,
-				 credit_racks.params.delta);
+				 racks.params.delta);
 	}
 }
 
@@ -285,6 +289,8 @@ void grants_end(void)
 {
 	uint32_t i;
 
+	if (!credit_rules.on)
+		return;
 	for (i = 0; i < net.hosts_count; i++) {
 		free(grants[i].due);
 		free(grants[i].seen);

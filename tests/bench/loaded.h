@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef WORLD_INT_H
-#define WORLD_INT_H
-/* Made by world.c, used by scene.c. */
+#ifndef LOADED_H
+#define LOADED_H
+/* The programs, and what belongs to them: world.c loads them, scene.c sets their maps. */
 #include "world.h"
 
 #include "bench.skel.h"

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef SLUICE_PPFC_INT_H
-#define SLUICE_PPFC_INT_H
+#ifndef SLUICE_PPFC_STATE_H
+#define SLUICE_PPFC_STATE_H
 /*
- * Shared by ppfc.c (theory, sleep, configuration, tick, begin and end) and ppfc_round.c (a round and its frames, packets'
- * decisions between rounds, the tracepoints' counts).
+ * The state of the loop that pauses neighbours, without functions. ppfc.c makes it, and has its ports and its clock;
+ * ppfc_round.c has what a round reads and counts.
  */
 #include <bpf/libbpf.h>
 #include <net/if.h>
-#include "daemon/ppfc.h"
+#include <stdbool.h>
+#include "daemon/watcher.h"
+#include "lib/config.h"
+#include "lib/pins.h"
+#include "sluice/pause/pfc.h"
 #include "sluice/pause/ppfc.h"
 
 #define MTU_UNKNOWN 1500 /* for a link that no longer exists */
@@ -30,7 +34,7 @@ struct ppfc_port {
 	__u64 told_at_packets[PFC_PRIORITIES], predicted_at_packets[PFC_PRIORITIES];
 };
 
-#define SUM_TIMES 3
+#define SUM_TIMES 3 /* a sum that differs so often by the same number of bytes is wrong */
 
 /* The error of a tracepoint sum, and how often it was the same. */
 struct sum_error {
@@ -51,9 +55,9 @@ struct ppfc {
 	struct pfc_slot *slots; /* mapped */
 	struct ppfc_port ports[PFC_SLOTS];
 	__u32 used[PFC_SLOTS], count; /* slots of counted ports */
-	int enabled;		      /* some ports pause their neighbours */
-	int awake;
-	int bypassed; /* it sleeps since bypass is on, and no queue wakes it */
+	bool enabled;		      /* some ports pause their neighbours */
+	bool awake;
+	bool bypassed; /* it sleeps since bypass is on, and no queue wakes it */
 	struct ppfc_params params;
 	__u64 shared;	  /* the buffer without headroom */
 	__u32 wake_bytes; /* length of a queue that wakes the loop */
@@ -70,29 +74,5 @@ struct ppfc {
 	int silent[PFC_SLOTS];			 /* the NIC has no usable counters: nic_follow() */
 	struct msg_limit send_limit, storm_limit, buffer_limit, nic_limit;
 };
-
-static inline int ppfc_acts(const struct pins *pins)
-{
-	return pins->ctl->mode == MODE_ENFORCE && !pins->ctl->bypass;
-}
-
-/* --- ppfc_round.c --- */
-
-void ppfc_round(struct ppfc *p);
-void frame_begin(struct ppfc_port *port);
-/* Sends the pending frames of all ports. */
-void frames_send(struct ppfc *p);
-/* Ignores pauses that packets sent before this daemon. */
-void packets_begin(struct ppfc_port *port, const struct pfc_slot *s);
-/* Extends the lease of packets, if they may pause at all. */
-void lease_extend(struct ppfc *p);
-/* Ends the lease of packets. */
-void lease_end(struct ppfc *p);
-/* Sets the parameters that packets use, from the applied configuration. */
-void rule_apply(struct ppfc *p);
-/* Corrects sums that differed by the same number of bytes SUM_TIMES times. */
-void counts_settle(struct ppfc *p);
-/* Forgets a queue that was discarded without an event. */
-void queue_forget(struct ppfc *p, __u32 slot);
 
 #endif
