@@ -43,26 +43,25 @@
 #define UDP_STANDS 95			 /* units of 2^21 ns: 200 ms */
 #define UDP_SOCKET_NS (8 * NSEC_PER_SEC) /* how far ahead a socket may ask for; fq drops what is 10 s ahead */
 
-/* Reserves time for bytes at rate_bps; returns the departure time, or now_ns on contention. */
-static inline __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns, __u32 bytes, __u64 rate_bps,
-				  __u64 horizon_ns)
+/*
+ * Reserves cost_ns of the flow's clock; returns the departure time, or now_ns on contention. If nothing honours departure
+ * times the clock would run away without limit: it is at most last_ns.
+ */
+VERIFIED_ONCE __u64 pacer_reserve(__u64 *clock_ns, __u64 now_ns, __u64 asked_ns, __u64 cost_ns, __u64 last_ns)
 {
-	__u64 cost = pacer_cost_ns(bytes, rate_bps);
 	int i;
 
+	if (!clock_ns)
+		return now_ns;
 	for (i = 0; i < PACER_TRIES; i++) {
 		__u64 seen = READ_ONCE(*clock_ns);
 		__u64 t = pacer_departure(now_ns, seen, asked_ns);
 
-		/*
-		 * If nothing honours departure times the clock would run away without limit. A window holds two packets
-		 * at least, however long they take at R.
-		 */
-		if (t > now_ns + horizon_ns + 2 * cost) {
+		if (t > last_ns) {
 			stats_count(STAT_HORIZON);
-			t = now_ns + horizon_ns + 2 * cost;
+			t = last_ns;
 		}
-		if (__sync_val_compare_and_swap(clock_ns, seen, t + cost) == seen)
+		if (__sync_val_compare_and_swap(clock_ns, seen, t + cost_ns) == seen)
 			return t;
 	}
 	stats_count(STAT_CLOCK_LOST);
@@ -160,33 +159,51 @@ static inline __u64 egress_waits_by_r(const struct egress_pkt *p, __u64 waits_ns
 	return waits_ns - ((waits_ns >> 10) * (rate_bps / 1000) / pacer_kbps(p->socket_bps) << 10);
 }
 
-/*
- * Whether the packet would have to wait beyond the horizon. TCP has its own window, so its clock is never far ahead.
- * UDP and tunnels have none: a packet that would wait for longer than the horizon is dropped or, if the policy is to mark
- * and the packet is ECN capable, is marked and waits up to twice as long. At an R of less than a packet in the horizon
- * one packet waits for another. The socket of a TCP connection in a tunnel waits instead, as without Sluice.
- */
-static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
-				  const struct control *ctl)
+/* A packet that has to wait: it waits, it waits and is marked, or it is dropped. */
+enum egress_wait {
+	WAIT_TAKEN,
+	WAIT_MARKED,
+	WAIT_REFUSED,
+};
+
+/* How a UDP packet waits whose place in the clock begins at begins_ns. */
+VERIFIED_ONCE enum egress_wait egress_wait(struct egress_pkt *p, struct flow *f, __u64 begins_ns)
 {
+	const struct control *ctl = control_get();
 	__u64 horizon, ahead, cost_ns, rate_bps;
 
-	if (p->key.proto == IPPROTO_TCP || !(f->path.port_flags & PORT_F_EDT))
-		return 0;
-	egress_socket(ctx, p);
-	if (p->patience_ns)
-		return 0;
+	if (!p || !f || !ctl)
+		return WAIT_TAKEN;
 	rate_bps = flow_clock_bps(f, 1);
-	ahead = egress_waits_by_r(p, flow_waits_ns(f, egress_begins_ns(ctx, p)), rate_bps);
+	ahead = egress_waits_by_r(p, flow_waits_ns(f, begins_ns), rate_bps);
 	cost_ns = pacer_cost_ns(p->weight, rate_bps);
 	horizon = egress_horizon_ns(p, f, ctl, ahead);
 	if (horizon < cost_ns)
 		horizon = cost_ns;
 	p->patience_ns = 2 * horizon;
 	if (ahead <= horizon)
+		return WAIT_TAKEN;
+	return ctl->horizon_mark && p->tos & ECN_MASK && ahead <= 2 * horizon ? WAIT_MARKED : WAIT_REFUSED;
+}
+
+/*
+ * Whether the packet would have to wait beyond the horizon. TCP has its own window, so its clock is never far ahead.
+ * UDP and tunnels have none: a packet that would wait for longer than the horizon is dropped or, if the policy is to mark
+ * and the packet is ECN capable, is marked and waits up to twice as long. At an R of less than a packet in the horizon
+ * one packet waits for another. The socket of a TCP connection in a tunnel waits instead, as without Sluice.
+ */
+static inline int egress_is_early(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f)
+{
+	enum egress_wait wait;
+
+	if (p->key.proto == IPPROTO_TCP || !(f->path.port_flags & PORT_F_EDT))
 		return 0;
-	if (!ctl->horizon_mark || !(p->tos & ECN_MASK) || ahead > 2 * horizon)
-		return 1;
+	egress_socket(ctx, p);
+	if (p->patience_ns)
+		return 0;
+	wait = egress_wait(p, f, egress_begins_ns(ctx, p));
+	if (wait != WAIT_MARKED)
+		return wait == WAIT_REFUSED;
 	bpf_skb_ecn_set_ce(ctx);
 	p->tos |= ECN_CE;
 	stats_count(STAT_HORIZON_MARK);
@@ -257,7 +274,7 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 				   __u64 limit_ns)
 {
 	const struct control *ctl = control_get();
-	__u64 horizon, from, asked, rate, own_bps, t;
+	__u64 horizon, from, asked, rate, own_bps, cost, t;
 	int udp;
 
 	if (!p || !f || !ctl)
@@ -278,7 +295,9 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 	if (p->pause.departure_ns > from)
 		horizon += p->pause.departure_ns - from;
 	asked = departure_asked_ns(ctx->tstamp, p->pause.departure_ns, credit_ns);
-	t = pacer_reserve(&f->tx.clock_ns, from, asked, p->weight, rate, horizon + limit_ns);
+	cost = pacer_cost_ns(p->weight, rate);
+	/* A window holds two packets at least, however long they take at R. */
+	t = pacer_reserve(&f->tx.clock_ns, from, asked, cost, from + horizon + limit_ns + 2 * cost);
 	if (has_pauses() && ctl->pfc)
 		f->tx.flags =
 			(f->tx.flags & ~FLOW_F_PAUSE) | p->pause.note >> (QUEUE_NOTE_CLASS_SHIFT - FLOW_F_PAUSE_SHIFT);
@@ -290,7 +309,7 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 						HELD_RATE;
 	if (f->path.port_flags & PORT_F_QUEUE && asked <= p->now_ns && from == p->now_ns)
 		queue_note_rate(ctx, p, own_bps == f->cc.rate_bps && rate != p->socket_bps ? pacer_kbps(own_bps) : 0,
-				udp && !p->socket_bps ? horizon + 2 * pacer_cost_ns(p->weight, rate) : 0);
+				udp && !p->socket_bps ? horizon + 2 * cost : 0);
 	if (t > p->now_ns) {
 		bpf_skb_set_tstamp(ctx, t, BPF_SKB_TSTAMP_DELIVERY_MONO);
 		stats_count(STAT_PACED);

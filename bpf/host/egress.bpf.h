@@ -153,7 +153,7 @@ static __always_inline enum sluice_stat egress_schedule(struct __sk_buff *ctx, s
 	__u32 at = p->telem_bytes;
 
 	egress_pause(ctx, p, ctl);
-	if (enforced && egress_is_early(ctx, p, f, ctl))
+	if (enforced && egress_is_early(ctx, p, f))
 		return STAT_TX_HORIZON;
 	if (v) {
 		VERIFIER_AT_MOST(at, sizeof(struct wire_telem), STAT_TX_ENCAP_FAILED);
@@ -289,7 +289,7 @@ static inline enum sluice_stat egress_quiet(struct __sk_buff *ctx, struct egress
 {
 	if (ctl->mode == MODE_ENFORCE) {
 		egress_pause(ctx, p, ctl);
-		if (egress_is_early(ctx, p, f, ctl))
+		if (egress_is_early(ctx, p, f))
 			return STAT_TX_HORIZON;
 		egress_departure(ctx, p, f, 0, 0);
 	}

@@ -106,11 +106,15 @@ static inline __u64 flow_share_bps(__u64 rate_bps, __u32 shares)
  * The position up to which the flow has left: the sent bytes, without those that wait in fq. The latter are derived
  * from the clock, and after R has risen may seem to be more than was sent. bytes/ms * ns < 2^28 * 2^36
  */
-static inline __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
+VERIFIED_ONCE __u64 flow_left_bytes(const struct flow *f, __u64 now_ns)
 {
-	__u64 sent = READ_ONCE(f->tx.bytes), rate_bps = flow_share_bps(flow_pace_bps(f), f->path.share ?: FLOW_SHARES);
-	__u64 waits = flow_waits_ns(f, now_ns) * (rate_bps / 8000) / 1000000;
+	__u64 sent, rate_bps, waits;
 
+	if (!f)
+		return 0;
+	sent = READ_ONCE(f->tx.bytes);
+	rate_bps = flow_share_bps(flow_pace_bps(f), f->path.share ?: FLOW_SHARES);
+	waits = flow_waits_ns(f, now_ns) * (rate_bps / 8000) / 1000000;
 	return sent > waits ? sent - waits : 0;
 }
 

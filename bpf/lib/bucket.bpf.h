@@ -29,7 +29,7 @@ static inline int bucket_take(__u64 *spent_ns, __u64 now_ns, __u64 token_ns, __u
 	return 0;
 }
 
-static inline int bucket_strangers(enum bucket_of which, __u64 now_ns)
+VERIFIED_ONCE int bucket_strangers(enum bucket_of which, __u64 now_ns)
 {
 	__u32 key = which;
 	__u64 *spent_ns = bpf_map_lookup_elem(&buckets, &key);

@@ -16,6 +16,7 @@
  */
 #include "sluice/once.h"
 #include "sluice/types.h"
+#include "sluice/verifier.h"
 
 #define SEQ_AHEAD_NS (24 * 3600 * NSEC_PER_SEC)
 #define SEQ_SET_NS (1767225600 * NSEC_PER_SEC) /* 2026-01-01: Sluice is no older */
@@ -39,11 +40,13 @@ static inline int seq_base_catches_up(__u64 newest_ns, __u64 own_ns, __u64 real_
  * *seen: the newest before, or the current one if 0 is returned. If other CPUs are faster SEQ_TRIES times, *newest has
  * grown as often: seq then counts as old.
  */
-static inline int seq_take(__u64 *newest, __u64 floor, __u64 seq, __u64 *seen)
+VERIFIED_ONCE int seq_take(__u64 *newest, __u64 floor, __u64 seq, __u64 *seen)
 {
 	__u64 old;
 	int i;
 
+	if (!newest || !seen)
+		return 0;
 	for (i = 0; i < SEQ_TRIES; i++) {
 		old = READ_ONCE(*newest);
 		*seen = old;

@@ -170,15 +170,18 @@ static inline __u64 ceiling_base_ns(const struct ceiling *c, const struct hpcc_p
  * Rule 1: the delay on the way there that no hop reports, ns, or without a clock that of both ways. `there` counts 64 ns modulo 2^32,
  * and its difference is right up to 137 s; a clock that jumped gives a difference beyond the round trip's, which is less.
  */
-static inline __u32 ceiling_delay(struct ceiling *c, const struct hpcc_params *p, const struct ceiling_sample *s)
+VERIFIED_ONCE __u32 ceiling_delay(struct ceiling *c, const struct hpcc_params *p, const struct ceiling_sample *s)
 {
-	__u32 queue = s->queue_ns < s->rtt_ns ? s->queue_ns : s->rtt_ns, rtt = s->rtt_ns - queue;
-	__u32 there = s->there - (queue >> CEILING_CLOCK_SHIFT), delay;
-	__u64 base;
+	__u32 queue, rtt, there, delay;
 	__s64 forward;
+	__u64 base;
 	int i;
 
-	rtt = rtt ? rtt : 1;
+	if (!c || !p || !s)
+		return 0;
+	queue = s->queue_ns < s->rtt_ns ? s->queue_ns : s->rtt_ns;
+	rtt = s->rtt_ns > queue ? s->rtt_ns - queue : 1;
+	there = s->there - (queue >> CEILING_CLOCK_SHIFT);
 	if (!c->least_ns[0] || rtt < c->least_ns[0]) {
 		c->least_ns[0] = rtt;
 		c->there[0] = there;
@@ -234,10 +237,14 @@ static inline q12_t ceiling_step(const struct hpcc_params *p, __u32 flows)
 }
 
 /* The ceiling that follows from the reference and the delay d. w_init < 2^39, m < 2^12 */
-static inline q12_t ceiling_wind(const struct ceiling *c, const struct hpcc_params *p, __u32 d, __u32 flows)
+VERIFIED_ONCE q12_t ceiling_wind(const struct ceiling *c, const struct hpcc_params *p, __u32 d, __u32 flows)
 {
-	__u64 most = ceiling_target_ns(p), m = ((p->t_ns + most) << 10) / (p->t_ns + d);
+	__u64 most, m;
 
+	if (!c || !p || !p->t_ns)
+		return 0;
+	most = ceiling_target_ns(p);
+	m = ((p->t_ns + most) << 10) / (p->t_ns + d);
 	m = (1024 + (m < 1280 ? m : 1280)) / 2;
 	if (c->slow && d <= most)
 		m = 2048;
@@ -246,9 +253,11 @@ static inline q12_t ceiling_wind(const struct ceiling *c, const struct hpcc_para
 	return hpcc_clamp((c->ref * m >> 10) + ceiling_step(p, flows), hpcc_floor(p), p->w_init);
 }
 
-/* The end of a round with the delay d. */
-static inline void ceiling_commit(struct ceiling *c, const struct hpcc_params *p, __u32 d, __u32 flows)
+/* The end of a round with the delay d. Returns whether the delay is above D. */
+VERIFIED_ONCE int ceiling_commit(struct ceiling *c, const struct hpcc_params *p, __u32 d, __u32 flows)
 {
+	if (!c || !p)
+		return 0;
 	if (++c->rounds >= CEILING_ROUNDS) {
 		c->rounds = 0;
 		c->least_ns[1] = c->least_ns[0];
@@ -265,11 +274,12 @@ static inline void ceiling_commit(struct ceiling *c, const struct hpcc_params *p
 			c->w = c->ref = 0;
 			c->slow = 0;
 		}
-		return;
+		return 0;
 	}
 	c->slow = 0;
 	c->by_delay++;
 	ceiling_hear(c, p, d, flows);
+	return 1;
 }
 
 /*
@@ -277,7 +287,7 @@ static inline void ceiling_commit(struct ceiling *c, const struct hpcc_params *p
  */
 VERIFIED_ONCE int ceiling_feedback(struct ceiling *c, const struct hpcc_params *p, const struct ceiling_sample *s)
 {
-	__u32 d, last, cuts;
+	__u32 d, last;
 
 	if (!c || !p || !s || !p->t_ns)
 		return 0;
@@ -297,9 +307,7 @@ VERIFIED_ONCE int ceiling_feedback(struct ceiling *c, const struct hpcc_params *
 	if (s->seq <= c->end)
 		return 0;
 	c->end = s->snd_nxt;
-	cuts = c->by_delay;
-	ceiling_commit(c, p, d, s->flows);
-	return c->by_delay != cuts;
+	return ceiling_commit(c, p, d, s->flows);
 }
 
 /* Rule 5: more of a window than CEILING_LOSS_PERCENT was lost. Returns whether W is cut. */

@@ -65,12 +65,16 @@ static inline enum ppfc_step ppfc_meter_step(struct ppfc_meter *m, __u64 now_ns,
  * The growth of a queue in elapsed_ns, by its last whole window, or by the current one if that is longer: a queue
  * without arrivals ends no window, and gets shorter. 2^30 * 2^31.
  */
-static inline __s64 ppfc_meter_growth(const struct ppfc_meter *m, __u64 now_ns, __u32 bytes, __u64 elapsed_ns)
+VERIFIED_ONCE __s64 ppfc_meter_growth(const struct ppfc_meter *m, __u64 now_ns, __u32 bytes, __u64 elapsed_ns)
 {
-	__u64 since_ns = m->begun_ns && now_ns > m->begun_ns ? now_ns - m->begun_ns : 0;
-	__s64 increment = m->increment;
-	__u64 ns = m->elapsed_ns, size;
+	__u64 since_ns, ns, size;
+	__s64 increment;
 
+	if (!m)
+		return 0;
+	since_ns = m->begun_ns && now_ns > m->begun_ns ? now_ns - m->begun_ns : 0;
+	increment = m->increment;
+	ns = m->elapsed_ns;
 	if (since_ns > ns) {
 		increment = (__s64)bytes - m->begun_bytes;
 		ns = since_ns;

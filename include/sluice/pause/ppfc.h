@@ -62,6 +62,7 @@
  *  - Random numbers: xorshift64*, from splitmix64 of the seed. The same calls give the same ports.
  */
 #include "sluice/pause/pfc.h"
+#include "sluice/verifier.h"
 
 #define PPFC_NEVER (~0ULL)
 #define PPFC_BUFFER_MAX (1ULL << 32)
@@ -139,11 +140,11 @@ static inline int ppfc_pauses(const struct pfc_told *t, __u64 now_ns)
 }
 
 /* Growth that a paused port will add when its pause ends: its earlier growth, instead of its current increment. */
-static inline __s64 ppfc_returning(const struct pfc_told *t, __u64 now_ns, __s64 increment, __u64 elapsed_ns)
+VERIFIED_ONCE __s64 ppfc_returning(const struct pfc_told *t, __u64 now_ns, __s64 increment, __u64 elapsed_ns)
 {
 	__u64 then;
 
-	if (!ppfc_pauses(t, now_ns))
+	if (!t || !ppfc_pauses(t, now_ns))
 		return 0;
 	elapsed_ns = elapsed_ns < PFC_NS_MAX ? elapsed_ns : PFC_NS_MAX - 1;
 	then = t->kbps * elapsed_ns / 8000000; /* 2^32 * 2^31 */
@@ -155,10 +156,13 @@ static inline __s64 ppfc_returning(const struct pfc_told *t, __u64 now_ns, __s64
  * Bytes that leave a queue in the time of a round, if nobody adds to it for T_thresh: its length, at most at the port's
  * speed. 2^30 * 2^31.
  */
-static inline __s64 ppfc_leaving(const struct ppfc_queue *q, const struct ppfc_params *p, __u64 elapsed_ns)
+VERIFIED_ONCE __s64 ppfc_leaving(const struct ppfc_queue *q, const struct ppfc_params *p, __u64 elapsed_ns)
 {
-	__u64 ns = pfc_bytes_ns(q->bytes, q->bps);
+	__u64 ns;
 
+	if (!q || !p)
+		return 0;
+	ns = pfc_bytes_ns(q->bytes, q->bps);
 	elapsed_ns = elapsed_ns < PFC_NS_MAX ? elapsed_ns : PFC_NS_MAX - 1;
 	ns = ns > p->t_thresh_ns ? ns : p->t_thresh_ns;
 	return ns ? q->bytes * elapsed_ns / ns : 0;
