@@ -578,12 +578,30 @@ page__text_is_escaped() {
 	hasnt "$PAGE" "<i>"
 }
 
+# From the counters and the flows of the daemons; a run without companions has none. Companions have 110 bytes.
+companions__of_a_run() {
+	lab_make companions '{}' "[$(run_make sluice 1514 6056 4530), $(run_make cubic 1 6056 4530)]"
+	mkdir "$DIR/sluice" "$DIR/cubic"
+	echo '{"companion_sent": 300, "tx_beside": 2000}' >"$DIR/sluice/stats-h1.json"
+	echo '{"companion_sent": 100, "tx_beside": 2000}' >"$DIR/sluice/stats-h2.json"
+	echo '[{"telemetry_mode": "companion", "tx_bytes": 5000000, "feedbacks": 480}, {"telemetry_mode": "every", "tx_bytes": 70000}]' \
+		>"$DIR/sluice/flows-h1.json"
+	: >"$DIR/sluice/flows-h2.json"
+	echo '{"companion_sent": 0, "tx_beside": 0}' >"$DIR/cubic/stats-h1.json"
+	report_run 0 --companions "$DIR"
+	says "$OUT" "sluice: companions were 0.88 % of the bytes and 10 % of the packets; one feedback for 8.3 packets"
+	[[ $OUT != *cubic* ]] || problem "CUBIC has companions: $OUT"
+	jq -e '.companions == {sluice: {sent: 400, of_packets: 0.1, of_bytes: 0.0088, packets_per_feedback: 8.3}} and (.runs | length) == 2' \
+		"$DIR/results.json" >/dev/null || problem "the results have $(jq -c .companions "$DIR/results.json")"
+}
+
 usage() {
 	report_run 0 --help
 	says "$OUT" "usage: tests/lab/report DIR OUT.html"
 	report_run 2
 	says "$ERR" "usage:"
 	report_run 2 --table
+	report_run 2 --companions a b
 	report_run 2 --what "$TMP"
 	report_run 2 a b c
 }
@@ -718,7 +736,7 @@ check__two_of_three_seeds_decide() {
 
 for name in table__four page__four page__sluice_loses page__sluice_first page__runs_end page__digits_and_names page__topologies page__single page__missing_series page__no_samples \
 	page__nothing_at_all page__incast page__join_and_stagger page__two_ports page__fabric page__racks page__pauses params__pauses params__fabric params__seed params__queue_is_ours_where_it_can_be_had page__flows_1_and_64 \
-	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped check__two_of_three_seeds_decide sum__bottleneck_that_is_none_is_no_result daemons__of_a_large_lab_get_their_time usage errors__say_what_to_do; do
+	page__thinning_keeps_peaks page__torn_lines page__text_is_escaped check__two_of_three_seeds_decide sum__bottleneck_that_is_none_is_no_result daemons__of_a_large_lab_get_their_time companions__of_a_run usage errors__say_what_to_do; do
 	$name
 	case_end "report $name"
 done
