@@ -114,6 +114,7 @@ $(B)/next/sluiced: tests/system/next $(B)/sluiced $(B)/sluicectl
 
 # --- benchmarks ---
 
+BENCHES := $(addprefix $(B)/bench-,prog curves credits)
 BENCH := $(call plain,$(addprefix tests/bench/,world.c scene.c cases.c run.c) $(addprefix tests/prog/,packet.c companion.c))
 $(BENCH): $(B)/bench.skel.h $(B)/edt.skel.h
 $(B)/bench-prog $(B)/bench-curves: private WITH = -lbpf -lm
@@ -122,7 +123,7 @@ $(B)/bench-prog $(B)/bench-curves: $(B)/bench-%: $(B)/plain/tests/bench/%.o $(BE
 $(B)/bench-credits: private WITH = $(LIBS)
 $(B)/bench-credits: $(B)/plain/tests/bench/credits.o $(CREDITS_USER:user/%.c=$(B)/%.o) $(B)/daemon/messages.o $(patsubst %,$(B)/lib/%.o,$(basename $(CONFIG_USER) $(NET_USER)) dcb maps pins util names)
 	$(call link,LD    )
-bench: all lab-tools $(B)/bench-prog $(B)/bench-curves $(B)/bench-credits | $(B)/packages.lab ## ns a packet of each program, curves, goodput kept: one table
+bench: all lab-tools $(BENCHES) | $(B)/packages.lab ## ns a packet of each program, curves, goodput kept: one table
 	$(Q)tests/bench/bench
 
 harm: lab-tools ## what Sluice costs applications, in each environment: make harm [ENV=hosts,pod] [APP=tcp,web] [VM=6.12|none] (as root, an hour)
@@ -147,7 +148,7 @@ mutate: $(B)/unit-tests $(B)/prog-tests ## what the tests do not notice: make mu
 TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(PACKET_TOOLS) $(filter-out $(B)/stall.so,$(PRELOADED)) \
 	$(addprefix $(B)/,neighbour ask datagrams digest held noted.bpf.o notified pause veristat next/sluiced)
 PACKET_FUZZERS := $(B)/fuzz-packets $(B)/fuzz-cpus
-test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(PACKET_FUZZERS) $(TEST_TOOLS) ## all tests: unit, fuzz, prog, packets, sim, report, deploy, system, soak and lab in VMs of three kernels (as root; 40 minutes with 2 CPUs; ALL=1: two hours)
+test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(PACKET_FUZZERS) $(TEST_TOOLS) $(BENCHES) ## all tests: unit, fuzz, prog, packets, sim, report, deploy, system, soak and lab in VMs of three kernels (as root; 40 minutes with 2 CPUs; ALL=1: two hours)
 	$(Q)tests/run
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
@@ -158,7 +159,7 @@ test-fuzz: $(FUZZERS:%=$(B)/fuzz-%)
 test-soak test-vm test-lab test-system test-prog test-report test-sim test-deploy: test-%: lab-tools $(TEST_TOOLS)
 	$(Q)tests/run $*
 # Everything that can be compiled: `make check` does it with two compilers.
-everything: lab-tools $(TEST_TOOLS:$(B)/next/sluiced=) $(B)/stall.so $(PACKET_FUZZERS) $(B)/veristat $(B)/bench-prog $(B)/bench-curves $(B)/bench-credits
+everything: lab-tools $(TEST_TOOLS:$(B)/next/sluiced=) $(B)/stall.so $(PACKET_FUZZERS) $(B)/veristat $(BENCHES)
 check: | $(B)/packages.check ## the rules that a machine can hold: two compilers, headers, layers, format, lint (two minutes, no root)
 	$(Q)tests/run check
 format: ## format what is changed: all of each C file that differs from HEAD

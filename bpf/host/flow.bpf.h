@@ -235,7 +235,6 @@ static inline __u64 flow_segments(const struct flow *f, __u32 segment)
 	return (w + flow_slack_bytes(f, w) + segment - 1) / segment + DELAYED_ACK_SEGMENTS;
 }
 
-#define FLOW_ASKED_SHIFT 20
 #define FLOW_SILENT_ASKS 3 /* two may be lost by chance, or be those that a flow sent last before it was idle */
 
 /* How long a host or a flow may leave telemetry unanswered. T < 2^30 ns. */

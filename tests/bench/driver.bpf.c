@@ -19,6 +19,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "sluice/abi/abi.h"
+#include "sluice/cc/first.h"
 #include "driver.h"
 
 #define BPF_MAP_TYPE_PROG_ARRAY 3 /* the vmlinux.h of the data plane has only what that uses */
@@ -210,12 +211,17 @@ static long flow_set(struct bpf_map *map, const struct flow_key *key, struct flo
 	f->tx.bytes = 1ULL << 40;
 	f->cc.last_update_seq = 1ULL << 41;
 	f->rx.fb_rx_ns = 0;
+	/* Nor does any fall silent: as many questions are open as are counted, and the first has yet to leave. */
+	f->beside.unanswered = FLOW_SILENT - 1;
+	f->tx.asked = (scene.now_ns + HEARD_AHEAD_NS) >> FLOW_ASKED_SHIFT;
 	if (scene.beside) {
 		f->params.t_ns = NOT_DUE_NS;
 		f->cc.u = 0;
 		f->companion.left_ns = scene.now_ns;
 		f->companion.sent = f->tx.bytes;
 		f->companion.count = ~0U;
+		f->companion.began_us = FIRST_OVER;
+		f->cc.last_update_seq = 0; /* the last one is under way: it will end the round */
 	}
 	if (scene.echo)
 		echo_make(f);
