@@ -211,7 +211,7 @@ static long flow_set(struct bpf_map *map, const struct flow_key *key, struct flo
 	f->tx.bytes = 1ULL << 40;
 	f->cc.last_update_seq = 1ULL << 41;
 	f->rx.fb_rx_ns = 0;
-	/* Nor does any fall silent: as many questions are open as are counted, and the first has yet to leave. */
+	/* No flow falls silent: as many questions are open as are counted, and the first has yet to leave. */
 	f->beside.unanswered = FLOW_SILENT - 1;
 	f->tx.asked = (scene.now_ns + HEARD_AHEAD_NS) >> FLOW_ASKED_SHIFT;
 	if (scene.beside) {

@@ -94,7 +94,7 @@ enum flow_seq {
 	FLOW_SEQ_UNA,  /* seq_end, snd_una and grant_max are valid */
 };
 
-#define FLOW_SILENT 0xff /* unanswered for so long that the flow runs as if its peer had no Sluice */
+#define FLOW_SILENT 0xff    /* unanswered for so long that the flow runs as if its peer had no Sluice */
 #define FLOW_ASKED_SHIFT 20 /* flow.tx.asked is in units of 2^20 ns */
 
 #define FLOW_TIMED 4 /* packets in a row whose round trip is timed, see bpf/host/delay.bpf.h */
