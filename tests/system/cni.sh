@@ -27,7 +27,7 @@ cni_bandwidth() {
 	local pod=$1
 
 	shift
-	jq --args '. as $prev | [$ARGS.positional | _nwise(2) | { (.[0]): (.[1] | tonumber) }] | add +
+	jq --args '. as $prev | ($ARGS.positional | [range(0; length; 2) as $i | { (.[$i]): (.[$i + 1] | tonumber) }] | add) +
 		{ cniVersion: "0.4.0", name: "ssys", type: "bandwidth", prevResult: $prev }' "$@" <"$CASE_DIR/$pod.json"
 }
 

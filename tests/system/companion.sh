@@ -8,7 +8,7 @@ companion_config() {
 }
 
 companion__governs_data_that_leaves_as_it_is() {
-	local address
+	local address full
 
 	for address in 10.2.0.2 fd00:2::2; do
 		net_up
@@ -25,10 +25,13 @@ companion__governs_data_that_leaves_as_it_is() {
 		bulk_unharmed
 		bulk_stop
 		transfer h1 $address -u -b 10M -t 1
-		expect "datagrams lost" "$(jq .end.sum.lost_packets "$TRANSFER")" -eq 0
+		# A receiver that does not get the CPU for long enough has no room in its socket.
+		full=$(net_snmp h2 Udp.RcvbufErrors Udp6RcvbufErrors)
+		expect "datagrams lost beyond those that h2's socket had no room for" \
+			"$(($(jq .end.sum.lost_packets "$TRANSFER") - full))" -le 0
 		expect "data of h1 with a header of ours" "$(stat_of h1 tx_data)" -eq 0
 		expect "route of h1 to its peers" "$(net_route h1 10.2.0.0/24) $(net_route h1 fd00:2::/64)" has-no mtu
-		expect "errors that h2's stack saw" "$(net_snmp h2 Tcp.InErrs Udp.InErrors Udp6InErrors)" -eq 0
+		expect "errors that h2's stack saw" "$(($(net_snmp h2 Tcp.InErrs Udp.InErrors Udp6InErrors) - full))" -eq 0
 		servers_stop
 		daemon_stop h1 h2 sw
 		net_down

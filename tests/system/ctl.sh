@@ -55,10 +55,10 @@ ctl__commands_in_text_and_json() {
 		.feedbacks > 0 and (.hops | length) == 1 and .u > 0 and .rate_bps > 0)) | length >= 1' --json flows
 	ctl_text "tx_beside" stats
 	ctl_text "rx_bad_hops" stats --all
-	# Every counter of the text is in the JSON, and in the same order.
-	names=$(ctl h1 stats --all | awk '{ print $1 }')
+	# Every counter of the text is in the JSON.
+	names=$(ctl h1 stats --all | awk '{ print $1 }' | sort)
 	ctl_json '.tx_beside > 0 and .rx_bad_hops == 0' stats --json
-	expect "names of the counters" "$(jq -r 'keys_unsorted[]' "$CASE_DIR/ctl.json")" = "$names"
+	expect "names of the counters" "$(jq -r 'keys[]' "$CASE_DIR/ctl.json")" = "$names"
 	ctl_text "bypass: off -> on" bypass on
 	ctl_text "BYPASS ON" status
 	ctl_json '. == {"bypass": true, "was": true}' bypass on --json

@@ -22,7 +22,7 @@ def is($wanted):
 
 def errors($s; $where):
 	. as $doc
-	| (($s | keys_unsorted) - subset | .[] | "\($where): the schema has \(.), which nobody checks"),
+	| (($s | keys) - subset | .[] | "\($where): the schema has \(.), which nobody checks"),
 	if $s | has("$ref") then errors(at($s["$ref"]); $where) else empty end,
 	if ($s | has("type")) and ([$s.type] | flatten | any(. as $wanted | $doc | is($wanted)) | not) then
 		"\($where): \(tojson[:80]) is no \([$s.type] | flatten | join(" or "))"
@@ -59,7 +59,7 @@ def unit: {bits_per_second: "_bps", bytes: "_bytes", bytes_signed: "_bytes", byt
 	count: "", ratio: "", identifier: ""};
 
 def keys_of($name): root["$defs"][$name].properties // {} | to_entries[] | {definition: $name, key, schema: .value};
-def all_keys: root["$defs"] | keys_unsorted[] | keys_of(.);
+def all_keys: root["$defs"] | keys[] | keys_of(.);
 
 if $want == "errors" then errors(root.properties[$ARGS.named.command] // error("no schema of it"); $ARGS.named.command)
 elif $want == "seen" then seen(root.properties[$ARGS.named.command]; $ARGS.named.command)
