@@ -178,8 +178,8 @@ pods__hostile_files_are_skipped_and_counted() {
 	pods_config web shop /etc/passwd >"$dir/file/config.json"
 	pods_config web shop /dev/zero >"$dir/device/config.json"
 	pods_config web shop "" | jq 'del(.linux)' >"$dir/host/config.json"
-	expect "pods" "$(pods_ctl --json pods | jq -c '[(.pods | length), .skipped]')" = \
-		'[1,{"host_network":1,"apart":0,"gone":2,"malformed":7,"too_large":1,"unreadable":3,"beyond_limit":0}]'
+	expect "pods" "$(pods_ctl --json pods | jq -cS '[(.pods | length), .skipped]')" = \
+		'[1,{"apart":0,"beyond_limit":0,"gone":2,"host_network":1,"malformed":7,"too_large":1,"unreadable":3}]'
 	expect "the pod that is well described" "$(pods_named 10.244.2.11)" = shop/web
 	expect "a pod that is not" "$(pods_named 10.244.2.12)" = none
 	expect "what pods prints" "$(pods_ctl pods 2>&1 | grep -c $'\e')" -eq 0
