@@ -74,7 +74,7 @@ static __always_inline void ingress_probe_voq(ctx_t *ctx, const struct msg *m, c
 static __always_inline enum sluice_stat ingress_takes_probe(ctx_t *ctx, const struct msg *m, struct ingress_pkt *p,
 							    struct host *h, const struct control *ctl)
 {
-	__u64 floor = auth_floor(h), seen;
+	__u64 floor = auth_floor(h), seen = 0;
 	struct flow *f = 0;
 
 	if (p->auth_seq) {

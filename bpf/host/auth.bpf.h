@@ -112,7 +112,7 @@ static inline __u64 auth_floor(const struct host *h)
 
 static inline int auth_takes_telem(struct flow *f, __u64 floor, __u64 seq, __u64 now_ns)
 {
-	__u64 kept;
+	__u64 kept = 0;
 
 	if (seq_take(&f->auth.telem_seq, floor, seq, &kept)) {
 		f->auth.telem_ns = now_ns;
@@ -123,14 +123,14 @@ static inline int auth_takes_telem(struct flow *f, __u64 floor, __u64 seq, __u64
 
 static inline int auth_takes_echo(struct flow *f, __u64 floor, __u64 seq)
 {
-	__u64 kept;
+	__u64 kept = 0;
 
 	return seq_take(&f->auth.echo_seq, floor, seq, &kept);
 }
 
 static inline int auth_takes_reply(struct flow *f, __u64 seq)
 {
-	__u64 kept;
+	__u64 kept = 0;
 
 	return seq <= f->auth.probe_seq && seq_take(&f->auth.reply_seq, 0, seq, &kept);
 }

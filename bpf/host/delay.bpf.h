@@ -55,15 +55,13 @@ static inline void delay_note(struct flow *f, __u32 seq, __u64 now_ns, __u64 lef
 	WRITE_ONCE(f->delay.timed_count, n + 1);
 }
 
-VERIFIED_ONCE int delay_note_probe(struct flow *f, __u32 seq, __u64 now_ns, __u64 left_ns)
+static inline void delay_note_probe(struct flow *f, __u32 seq, __u64 now_ns, __u64 left_ns)
 {
 	int i;
 
-	if (!f)
-		return 0;
 	if (!f->delay.probed || delay_is_old(f->delay.probed, now_ns)) {
 		f->delay.probed = delay_word(seq, left_ns);
-		return 0;
+		return;
 	}
 	for (i = 0; i < FLOW_TIMED && f->path.telemetry == TELEMETRY_COMPANION; i++) {
 		if (f->delay.timed[i] && !delay_is_old(f->delay.timed[i], now_ns))
@@ -71,7 +69,6 @@ VERIFIED_ONCE int delay_note_probe(struct flow *f, __u32 seq, __u64 now_ns, __u6
 		f->delay.timed[i] = delay_word(seq, left_ns);
 		break;
 	}
-	return 0;
 }
 
 /* Takes the answer to a PROBE: the word of its departure, or 0. It ends the wait for those before it. */

@@ -67,7 +67,7 @@ static inline int host_was_asked(const struct host_key *a, const struct host *h)
  */
 static inline void host_heard(const struct host_key *a, struct host *h, __u64 now_ns, __u64 seq)
 {
-	__u64 seen;
+	__u64 seen = 0;
 
 	if (!h) {
 		const __u64 *asked_ns = bpf_map_lookup_elem(&asked, a);

@@ -56,7 +56,7 @@ VERIFIED_ONCE int rate_take(const struct wire_rate *r)
 	const struct report_from *from;
 	struct voq_key key = {};
 	struct voq *v;
-	__u64 bps, min, kept;
+	__u64 bps, min, kept = 0;
 
 	if (!r || !space)
 		return 0;
