@@ -118,7 +118,7 @@ struct sim_net {
 };
 extern struct sim_net net;
 
-/* What nodes do with packets. They know the network, which knows them only by this: main fills it. */
+/* The functions of nodes that the network calls. Nodes include net.h, and the network none of them: main fills this in. */
 struct net_ends {
 	/* The host's next packet for its port, or NONE; then it wakes its port when there is one. */
 	uint32_t (*host_next)(uint32_t host);

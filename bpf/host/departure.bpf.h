@@ -159,14 +159,14 @@ static inline __u64 egress_waits_by_r(const struct egress_pkt *p, __u64 waits_ns
 	return waits_ns - ((waits_ns >> 10) * (rate_bps / 1000) / pacer_kbps(p->socket_bps) << 10);
 }
 
-/* A packet that has to wait: it waits, it waits and is marked, or it is dropped. */
+/* A packet is taken as it is, taken and marked, or dropped. */
 enum egress_wait {
 	WAIT_TAKEN,
 	WAIT_MARKED,
 	WAIT_REFUSED,
 };
 
-/* How a UDP packet waits whose place in the clock begins at begins_ns. */
+/* Whether a UDP packet may wait as long as its clock says. begins_ns: when its place in the clock begins. */
 VERIFIED_ONCE enum egress_wait egress_wait(struct egress_pkt *p, struct flow *f, __u64 begins_ns)
 {
 	const struct control *ctl = control_get();

@@ -13,7 +13,8 @@
  *     spilled address keeps its bounds: VERIFIER_FORGET() makes clang spill the address, and not the number.
  *  3. A VERIFIED_ONCE function (a BPF global function) is checked once, with any arguments, and not at each call. Inlined
  *     five times, once per hop, the branches of q24_ratio() alone took ingress past 10^6 instructions (Linux 6.18). Such a
- *     function has at most five arguments, and checks its pointers.
+ *     function has at most five arguments, and checks its pointers. Linux 6.1 wants memory to be set that a pointer to the
+ *     caller's stack names: "invalid indirect read from stack R4 off -32+0 size 8".
  *  4. The locals of a VERIFIED_APART function use stack only while it runs: all calls together have 512 bytes
  *     ("combined stack size of 5 calls is 560"). Functions that have to be inlined for the same reason are
  *     __always_inline.

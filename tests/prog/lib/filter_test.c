@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* user/lib/net/filter.c: our filter among those of others, and others who change their qdiscs meanwhile. */
+/* user/lib/net/filter.c: our filter among those of others, who change their qdiscs at the same time. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>

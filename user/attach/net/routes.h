@@ -19,7 +19,7 @@ int routes_prepare(struct peer_routes *pr, const struct link_info *link, const s
 void routes_follow(struct peer_routes *pr, const struct config *c);
 /* Removes those of our routes by the interface that no peer of the configuration needs. */
 void routes_clean(struct peer_routes *pr, const struct link_info *link, const struct config *c);
-/* An event is handled: the next one reads the routes anew. */
+/* To be called when an event is handled: the next one reads the routes again. */
 void routes_forget(struct peer_routes *pr);
 /* Removes all routes of ours that leave by the interface. */
 int routes_remove(__u32 ifindex);

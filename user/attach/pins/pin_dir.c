@@ -4,7 +4,7 @@
  *
  * Somebody may remove pins while the daemon runs: without them sluicectl finds nothing, the next daemon adopts nothing,
  * and the congestion control stays registered. The daemon has all pinned objects open, and pins them again, in a
- * directory of the same name if that is gone. Links at tcx are made anew (watch.c).
+ * directory of the same name if that is gone. Links at tcx are made again (port/watch.c).
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -99,7 +99,7 @@ void pins_keep(struct pins_room *room)
 		closedir(d);
 }
 
-/* The directory is ours, if need be made anew. Not if another daemon has one of that name by now. */
+/* Whether the directory is ours; it is made again if it is gone. Not if another daemon has one of that name by now. */
 static int pin_dir_is_ours(struct pins_room *room)
 {
 	struct stat ours, now;

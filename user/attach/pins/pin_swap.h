@@ -21,7 +21,7 @@ void dir_remove(const char *pin_dir, const char *name);
  * that has left a `new` without it.
  */
 int pins_swap(const char *pin_dir);
-/* XDP programs are identified by their counters: call this while those are pinned. tc strips telemetry meanwhile. */
+/* XDP programs are identified by their counters: call this while those are pinned. Until they are back tc strips telemetry. */
 void old_xdp_remove(const char *pin_dir);
 /*
  * The programs of the congestion control live as long as the sockets that use it, and read W in maps that are no longer
