@@ -10,6 +10,7 @@ NET_PREFIX=ssys-
 NET_NODES="h1 sw h2"
 NET_RATE=100mbit
 NET_BURST=5000
+NET_LIMIT=1000000
 
 net_in() {
 	local ns=$1
@@ -98,7 +99,7 @@ net_has_vlan() {
 
 # net_queue PORT: the bottleneck of a switch port.
 net_queue() {
-	net_in sw tc qdisc replace dev "$1" root handle 1: tbf rate "$NET_RATE" burst "$NET_BURST" limit 1000000
+	net_in sw tc qdisc replace dev "$1" root handle 1: tbf rate "$NET_RATE" burst "$NET_BURST" limit "$NET_LIMIT"
 }
 
 # net_link N: the cable between host N and port N of the switch, with all that is on it.

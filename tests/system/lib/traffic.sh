@@ -144,7 +144,7 @@ lost_from() {
 	echo $(($(net_snmp "$1" Tcp.RetransSegs) - (had > told ? had : told)))
 }
 
-nothing_lost() { (($(lost) <= ${1:-0})); }
+nothing_lost() { WAIT_SEEN="$(lost) segments were lost" && ((${WAIT_SEEN%% *} <= ${1:-0})); }
 
 # governed NODE: its largest flow has had feedback that changed its window. That is so only where the flow is held at a port
 # which stamps: elsewhere its window stays W_init, and fed is what holds.
