@@ -90,19 +90,33 @@ static inline int egress_probe_sign(struct egress_head *head, struct egress_pkt 
 }
 
 /*
+ * Just before the flow's next packet can leave, by its clock; 0: now, for there is no clock. A companion that leaves
+ * right behind a packet of 64 KB reports a queue that is this packet's: over VXLAN on 100 Mbit/s with a T of .5 ms R fell to
+ * half of the port.
+ */
+static inline __u64 egress_next_ns(const struct egress_pkt *p, const struct flow *f)
+{
+	__u64 waits_ns = f->path.port_flags & PORT_F_EDT ? flow_waits_ns(f, p->now_ns) : 0;
+
+	return waits_ns ? p->now_ns + waits_ns - 1 : 0;
+}
+
+/*
  * The position in a PROBE. A PROBE bypasses fq, so its position excludes bytes still queued there. But S of a VOQ
- * counts bytes that have left: with a VOQ block (out) the PROBE waits as its packet does.
+ * counts bytes that have left: with a VOQ block (out) the PROBE waits as its packet does. A companion that is not a clone
+ * of its packet leaves between two packets of its flow.
  */
 static inline __u32 egress_probe_position(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 					  const struct voq_out *out)
 {
-	__u64 wait_ns = 0;
+	__u64 wait_ns = 0, at_ns;
 	__u32 seq;
 
 	p->now_ns = bpf_ktime_get_ns();
-	if (out && out->departure_ns > p->now_ns) {
-		p->now_ns = out->departure_ns;
-		bpf_skb_set_tstamp(ctx, p->now_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
+	at_ns = out ? out->departure_ns : p->companion > PROBE_OF_DATA ? egress_next_ns(p, f) : 0;
+	if (at_ns > p->now_ns) {
+		p->now_ns = at_ns;
+		bpf_skb_set_tstamp(ctx, at_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
 	}
 	/* The kernel leaves the departure time of a packet to its clone. */
 	if (p->companion <= PROBE_OF_DATA && f->path.port_flags & PORT_F_EDT)

@@ -205,6 +205,40 @@ Test(companion, companion__of_an_ack)
 	}
 }
 
+/* Right behind a packet of many segments it would report that packet's own queue. */
+Test(companion, companion__of_an_ack_leaves_before_the_next_packet)
+{
+	struct asker a = asker_make();
+	struct ip_spec s = { .payload = 1200 };
+	struct frame in = frame_of(s), ack = tcp(.reply = 1), got;
+	__u64 clock = clock_ns() + 5 * MS;
+	struct flow f;
+
+	telemetry_beside();
+	enforce_with_fq();
+	rwnd_set(1);
+	run(EGRESS, &in, .ifindex = a.ifindex);
+	f = flow_get(s);
+	f.companion = (struct companion_state){ .left_ns = 1, .count = COMPANION_FIRST + 1 };
+	f.beside.wanted = 1;
+	f.path.port_flags |= PORT_F_EDT;
+	f.tx.clock_ns = clock;
+	f.delay.probed = 0;
+	flow_set(s, &f);
+	run(INGRESS, &ack, .ifindex = a.ifindex);
+	cr_assert(packet_catch(a.fd, &got, 1000), "none of the ACK");
+	expect_eq((__u32)flow_get(s).delay.probed, (__u32)(clock - 1));
+
+	fixture("nothing of the flow waits");
+	f.beside.wanted = 1;
+	f.tx.clock_ns = 0;
+	flow_set(s, &f);
+	clock = clock_ns();
+	run(INGRESS, &ack, .ifindex = a.ifindex);
+	cr_assert(packet_catch(a.fd, &got, 1000), "none of the ACK");
+	expect_between((__u32)flow_get(s).delay.probed - (__u32)clock, 0, clock_ns() - clock);
+}
+
 /* A packet with an echo to carry is wrapped, as it would be for any peer. */
 Test(companion, data__with_an_echo_is_wrapped)
 {
