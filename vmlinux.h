@@ -327,6 +327,7 @@ struct netdev_queue {
 struct tcp_congestion_ops;
 
 struct netns_ipv4 {
+	int sysctl_tcp_reordering;
 	const struct tcp_congestion_ops *tcp_congestion_control;
 };
 
@@ -413,6 +414,10 @@ struct tcp_sock {
 	__u32 snd_cwnd;
 	__u32 snd_ssthresh;
 	__u32 snd_cwnd_clamp;
+	__u32 prior_cwnd;
+	__u32 prr_out;
+	__u32 reordering;
+	__u32 undo_marker;
 	__u32 delivered;
 	__u32 lost;
 	__u32 snd_una;

@@ -57,6 +57,7 @@ extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 #define CC_PLAIN_START_PERCENT 200
 #define CC_PLAIN_PERCENT 120
 #define CC_PLAIN_SEGMENTS 2
+#define CC_INFINITE_SSTHRESH 0x7fffffff
 
 /* In the socket's private space. */
 struct cc_priv {
@@ -72,6 +73,10 @@ struct cc_priv {
 	__u32 window_at; /* tp->delivered when the window began whose losses are counted */
 	__u32 lost_at;	 /* tp->lost at that time */
 	__u32 timeout;	 /* it is in recovery from a timeout, which was taken */
+	__u32 una;	 /* tp->snd_una at the last ACK */
+	__u32 lost;	 /* tp->lost at the last ACK */
+	__u32 reducing;	 /* TCP_CA_CWR or TCP_CA_Recovery at the last ACK, else 0 */
+	__u32 prr_delivered;
 };
 
 static inline struct tcp_sock *cc_tcp(struct sock *sk)
@@ -145,6 +150,11 @@ static inline void cc_pace(struct sock *sk, unsigned long bytes_per_s)
 	sk->sk_pacing_rate = bytes_per_s < most ? bytes_per_s : most;
 }
 
+static inline __u32 cc_in_flight(const struct tcp_sock *tp)
+{
+	return tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+}
+
 /*
  * The window that the socket has now: W, or, if its round trips are near, what R needs, and as data goes on to leave,
  * half as much beyond what is under way. So no packet is longer than that half, and W can still be under way if ACKs
@@ -157,7 +167,7 @@ static inline void cc_window(struct sock *sk)
 	__u32 most = priv->segments, beyond;
 
 	if (priv->near && priv->near < most) {
-		beyond = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out + priv->near / 2;
+		beyond = cc_in_flight(tp) + priv->near / 2;
 		beyond = beyond > priv->near ? beyond : priv->near;
 		most = beyond < most ? beyond : most;
 	}
@@ -311,6 +321,9 @@ static inline void cc_open(struct sock *sk)
 	priv->window_at = priv->delivered;
 	priv->lost_at = cc_tcp(sk)->lost;
 	priv->timeout = 0;
+	priv->una = cc_tcp(sk)->snd_una;
+	priv->lost = cc_tcp(sk)->lost;
+	priv->reducing = 0;
 	priv->open = 1;
 	if (!ctl)
 		return;
@@ -323,8 +336,8 @@ static inline void cc_open(struct sock *sk)
 	h = bpf_map_lookup_elem(&hosts, host_of_flow(&key));
 	if (f && h && h->capable)
 		cc_apply(sk, &key, f);
-	else if (cc_is_plain(sk, &key, h))
-		cc_hand_over(sk, ctl);
+	else if (!(cc_is_plain(sk, &key, h) && cc_hand_over(sk, ctl)))
+		cc_pace_plain(sk);
 }
 
 /* The socket gets another control, or ends: what a foreign stack does not obey ends with it. */
@@ -348,7 +361,8 @@ static inline void cc_leave(struct sock *sk)
 
 /*
  * After an ACK of a socket that Sluice does not govern. One that it has governed stays, until the daemon has ended. A
- * flow whose data left, and was not asked for, or is in no map, stays plain.
+ * flow whose data left, and was not asked for, or is in no map, stays plain. Not in the middle of a recovery, whose count of
+ * what was delivered the kernel does not have.
  */
 static inline void cc_decide(struct sock *sk)
 {
@@ -357,7 +371,7 @@ static inline void cc_decide(struct sock *sk)
 	struct flow_key key = {};
 	const struct host *h;
 
-	if (!ctl || !priv->open || (priv->kept && ctl->cc_name[0]))
+	if (!ctl || !priv->open || priv->reducing || (priv->kept && ctl->cc_name[0]))
 		return;
 	if (cc_enforced() && cc_key(sk, &key) && bpf_map_lookup_elem(&flows, &key)) {
 		h = bpf_map_lookup_elem(&hosts, host_of_flow(&key));
@@ -414,15 +428,68 @@ static inline void cc_losses(struct sock *sk, struct flow *f)
 		stats_count(STAT_FB_CUT_LOSS);
 }
 
+/* As tcp_cwnd_reduction(), RFC 6937. What a socket was sent before it is in our hands counts as delivered. */
+static inline void cc_reduce(struct tcp_sock *tp, struct cc_priv *priv, __u32 acked, int advanced, int lost)
+{
+	__u32 flight = cc_in_flight(tp), room;
+	__s64 more;
+
+	if (!acked || !tp->prior_cwnd)
+		return;
+	priv->prr_delivered += acked;
+	if (flight > tp->snd_ssthresh) {
+		more = ((__u64)tp->snd_ssthresh * priv->prr_delivered + tp->prior_cwnd - 1) / tp->prior_cwnd;
+		more -= tp->prr_out;
+	} else {
+		room = tp->snd_ssthresh - flight;
+		more = (__s64)priv->prr_delivered - tp->prr_out;
+		more = more > acked ? more : acked;
+		more += advanced && !lost;
+		more = more < room ? more : room;
+	}
+	if (more < !tp->prr_out)
+		more = !tp->prr_out;
+	tp->snd_cwnd = flight + more;
+}
+
+/* As tcp_cong_control() has it for Reno: the kernel leaves all of it to a control that has cong_control(). */
+static inline void cc_plain_window(struct sock *sk, __u32 acked, int advanced, int lost)
+{
+	__u32 state = BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state);
+	struct tcp_sock *tp = cc_tcp(sk);
+	struct cc_priv *priv = cc_priv(sk);
+	int raises = advanced;
+
+	if (state == TCP_CA_CWR || state == TCP_CA_Recovery) {
+		if (!priv->reducing)
+			priv->prr_delivered = tp->prr_out;
+		priv->reducing = state;
+		cc_reduce(tp, priv, acked, advanced, lost);
+		return;
+	}
+	if (priv->reducing && state < TCP_CA_CWR && tp->snd_ssthresh < CC_INFINITE_SSTHRESH &&
+	    (priv->reducing == TCP_CA_CWR || tp->undo_marker))
+		tp->snd_cwnd = tp->snd_ssthresh;
+	priv->reducing = 0;
+	/* Data that only a SACK reports does not raise the window, except where packets are known to be reordered. */
+	if (acked && tp->reordering > sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_reordering)
+		raises = 1;
+	if (raises)
+		tcp_reno_cong_avoid(sk, 0, acked);
+}
+
 static inline void cc_acked(struct sock *sk)
 {
 	struct tcp_sock *tp = cc_tcp(sk);
 	struct cc_priv *priv = cc_priv(sk);
-	__u32 acked = tp->delivered - priv->delivered, state;
+	__u32 acked = tp->delivered - priv->delivered;
+	int advanced = tp->snd_una != priv->una, lost = tp->lost != priv->lost;
 	struct flow_key key = {};
 	struct flow *f;
 
 	priv->delivered = tp->delivered;
+	priv->una = tp->snd_una;
+	priv->lost = tp->lost;
 	if (cc_enforced() && cc_key(sk, &key)) {
 		f = bpf_map_lookup_elem(&flows, &key);
 		if (f && f->tx.flags & FLOW_F_TELEM) {
@@ -436,13 +503,7 @@ static inline void cc_acked(struct sock *sk)
 		tp->snd_ssthresh = tp->snd_cwnd;
 		cc_unpace(sk);
 	}
-	state = BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state);
-	if (state == TCP_CA_CWR || state == TCP_CA_Recovery) {
-		if (tp->snd_cwnd > tp->snd_ssthresh)
-			tp->snd_cwnd = tp->snd_ssthresh;
-	} else {
-		tcp_reno_cong_avoid(sk, 0, acked);
-	}
+	cc_plain_window(sk, acked, advanced, lost);
 	cc_pace_plain(sk);
 	cc_decide(sk);
 }
