@@ -428,7 +428,9 @@ static inline void cc_losses(struct sock *sk, struct flow *f)
 		stats_count(STAT_FB_CUT_LOSS);
 }
 
-/* As tcp_cwnd_reduction(), RFC 6937. What a socket was sent before it is in our hands counts as delivered. */
+/*
+ * As tcp_cwnd_reduction(), RFC 6937. Packets that left in the recovery before its first ACK came here count as delivered.
+ */
 static inline void cc_reduce(struct tcp_sock *tp, struct cc_priv *priv, __u32 acked, int advanced, int lost)
 {
 	__u32 flight = cc_in_flight(tp), room;
