@@ -163,7 +163,7 @@ void BPF_PROG(cc_control, struct sock *sk)
 SEC("struct_ops/cc_ssthresh")
 __u32 BPF_PROG(cc_ssthresh, struct sock *sk)
 {
-	return tcp_reno_ssthresh(sk);
+	return cc_recovers(sk);
 }
 
 SEC("struct_ops/cc_undo_cwnd")

@@ -454,6 +454,20 @@ static inline void cc_reduce(struct tcp_sock *tp, struct cc_priv *priv, __u32 ac
 	tp->snd_cwnd = flight + more;
 }
 
+/*
+ * The slow start threshold of a socket that enters recovery. If RACK's timer begins it, no ACK lowers the window before the
+ * lost packets leave again, and the kernel lowers it only for a control without cong_control(): one packet leaves.
+ */
+static inline __u32 cc_recovers(struct sock *sk)
+{
+	__u32 ssthresh = tcp_reno_ssthresh(sk);
+	struct tcp_sock *tp = cc_tcp(sk);
+
+	if (!cc_priv(sk)->governed && tp->undo_marker)
+		tp->snd_cwnd = cc_in_flight(tp) + 1;
+	return ssthresh;
+}
+
 /* As tcp_cong_control() has it for Reno: the kernel leaves all of it to a control that has cong_control(). */
 static inline void cc_plain_window(struct sock *sk, __u32 acked, int advanced, int lost)
 {

@@ -237,9 +237,11 @@ control_of() {
 
 control_is() { WAIT_SEEN="it is '$(control_of "$1" "$2")'" && [[ $(control_of "$1" "$2") == "$3" ]]; }
 
+control_is_paced() { WAIT_SEEN=$(net_in h1 ss -tinH "dst 10.2.0.2") && [[ $WAIT_SEEN == *"${CC}h1"*pacing_rate* ]]; }
+
 # To a host without Sluice, to one that is no peer and to this one: the control that the machine had before.
 control__of_a_socket_to_a_host_without_sluice_is_the_machines_own() {
-	local before address
+	local before address idle
 
 	net_up
 	before=$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)
@@ -247,8 +249,15 @@ control__of_a_socket_to_a_host_without_sluice_is_the_machines_own() {
 	daemon_start h1 sw
 	expect "default" "$(net_in h1 cat /proc/sys/net/ipv4/tcp_congestion_control)" = "${CC}h1"
 	server h2
+	server h2 5203
 	server h1 5202
-	# Nobody knows yet; the first ACK after two round trips decides. The others know from the beginning.
+	# Nobody knows yet. By its pacing rate TCP sizes the first packets.
+	net_exec h1 bash -c 'exec 3<>/dev/tcp/10.2.0.2/5203; exec sleep 1000' 9>&- &
+	idle=$!
+	wait_for 20 "a connection that sends nothing is ours, and has a pacing rate" control_is_paced
+	kill "$idle"
+	wait "$idle" 2>/dev/null
+	# The first ACK after two round trips decides. The others know from the beginning.
 	bulk_start h1 10.2.0.2
 	wait_for 20 "control of the first connection" control_is h1 10.2.0.2 "$before"
 	bulk_stop
