@@ -90,7 +90,7 @@ static inline int egress_probe_sign(struct egress_head *head, struct egress_pkt 
 }
 
 /*
- * Just before the flow's next packet can leave, by its clock; 0: now, for there is no clock. A companion that leaves
+ * Just before the flow's next packet can leave, by its clock; 0: now, for no packet of it waits. A companion that leaves
  * right behind a packet of 64 KB reports a queue that is this packet's: over VXLAN on 100 Mbit/s with a T of .5 ms R fell to
  * half of the port.
  */

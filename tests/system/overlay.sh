@@ -46,11 +46,12 @@ overlay_end() {
 	if [[ $1 == 6 ]]; then echo "fd00:$2::2"; else echo "10.$2.0.2"; fi
 }
 
+# overlay_config [LINE]...
 overlay_config() {
 	local n
 
 	for n in 1 2; do
-		host_config h$n "hpcc: {telemetry: companion}" "tcp: {name: $CC${n}h, default: false}" >"$CASE_DIR/h$n.yaml"
+		host_config h$n "hpcc: {telemetry: companion}" "tcp: {name: $CC${n}h, default: false}" "$@" >"$CASE_DIR/h$n.yaml"
 	done
 }
 
@@ -103,14 +104,10 @@ overlay__of_vxlan_is_governed() {
 
 # Its packets of up to 64 KB are ten BDPs here, and the queue of one is no reason to slow down for.
 overlay__one_flow_has_the_port() {
-	local n
-
 	net_up
 	[[ $NET_FQ ]] || skip "no fq in this kernel"
 	overlay_vxlan 4
-	for n in 1 2; do
-		host_config h$n "peers: [{prefix: 10.0.0.0/8, base_rtt: auto}]" "tcp: {name: $CC${n}h, default: false}" >"$CASE_DIR/h$n.yaml"
-	done
+	overlay_config "peers: [{prefix: 10.0.0.0/8, base_rtt: auto}]"
 	overlay_start
 	server h2
 	transfer h1 $OVERLAY_INNER -C cubic -t 2 -O 1
