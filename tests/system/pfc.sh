@@ -294,15 +294,16 @@ pfc__paused_flow_waits_with_fq() {
 	daemon_stop h1 h2 sw
 }
 
-# It is paused for 800 ms, during 250 of which sluicectl samples it.
+# pfc_is_why PORT [MS]: it is paused from MS (100) before sluicectl samples it for 250 ms, until 500 ms after that.
 pfc_is_why() {
-	local status
+	local ms=${2:-100} status
 
-	pfc_send 8 65535 6 100000 &
-	sleep 0.1
+	pfc_send 8 65535 $((ms / 100 + 5)) 100000 &
+	sleep "$((ms / 1000)).$((ms % 1000 / 100))"
 	why_is pause "$1"
 	status=$?
 	wait $!
+	pfc_send 8 0 # the next try finds a flow that sends
 	return $status
 }
 

@@ -61,6 +61,7 @@ queue__xon_releases_what_waits() {
 	expect "flows that a pause held" "$(queue_count .pauses)" -ge 1
 	expect "packets that came in a pause" "$(stat_of h1 pfc_held)" -ge 1
 	wait_for 20 "the pause is what holds the flow" pfc_is_why "$(bulk_port)"
+	wait_for 20 "a flow that is paused for longer than a second is not idle" pfc_is_why "$(bulk_port)" 1200
 	wait_for 20 "why tells how many flows a pause holds" pause_is_told_by_why "$(bulk_port)"
 	# Another priority is not held.
 	pfc_send 0xf7 65535 10 100000 &
@@ -93,6 +94,7 @@ pause_is_told_by_why() {
 	grep -q "The qdisc sluice of eth0 holds .* for a pause" "$CASE_DIR/why.txt"
 	status=$?
 	wait $!
+	pfc_send 8 0
 	return $status
 }
 

@@ -224,7 +224,7 @@ static enum why_verdict why_judge(const struct why *w)
 	if (!(f->tx.flags & FLOW_F_TELEM))
 		return WHY_PLAIN;
 	if (w->now_ns > f->tx.last_ns + NSEC_PER_SEC)
-		return WHY_IDLE;
+		return w->held[HELD_PAUSE] * 2 > w->looks && w->under_way ? WHY_PAUSE : WHY_IDLE;
 	if (w->ctl.mode != MODE_ENFORCE)
 		return WHY_OBSERVE;
 	if (!f->rx.feedbacks)
