@@ -6,7 +6,7 @@
 # the default).
 # sluice is what we recommend: the daemon's own defaults. In LAB=racks that is HPCC and HierCC together, hpcc
 # has the one and hiercc the other alone. sluice-every and hpcc-every have telemetry in each packet of data, as HierCC has
-# by default; sluice-companion has it beside the data.
+# by default; sluice-companion has it beside the data. cubic-ecn asks for ECN.
 CC_TABLE='
 sluice	-	2	0	everywhere
 silent	-	2	0	hosts
@@ -18,6 +18,7 @@ hpcc-vai-sf	-	2	0	everywhere	vai-sf
 rx-hpcc	-	2	0	everywhere	plain	window
 hiercc	-	2	0	everywhere	plain
 cubic	cubic	2	0	-
+cubic-ecn	cubic	1	0	-
 bbr	bbr	2	0	-
 dctcp	dctcp	1	170	-
 reno	reno	2	0	-
@@ -30,9 +31,17 @@ cc_names() {
 	awk 'NF { print $1 }' <<<"$CC_TABLE" | xargs
 }
 
+# The qdiscs that a bottleneck may have, as AQM= or behind a + in CC.
+CC_QDISCS='fq_codel codel cake dualpi2 pie red'
+
 # cc_field CC COLUMN
 cc_field() {
-	awk -v cc="$1" -v column="$2" '$1 == cc { print $column }' <<<"$CC_TABLE"
+	awk -v cc="${1%%+*}" -v column="$2" '$1 == cc { print $column }' <<<"$CC_TABLE"
+}
+
+# cc_qdisc CC: what it has at the bottlenecks, with its options; nothing: a FIFO, or the marks of dctcp.
+cc_qdisc() {
+	[[ $1 == *+* ]] && echo "${1#*+}" || echo "$LAB_AQM"
 }
 
 # The controls of this kernel. TCP controls that are not the default have to be allowed before a
@@ -68,6 +77,8 @@ cc_missing() {
 	if [[ $tcp != - ]] &&
 		! grep -qw "$tcp" /proc/sys/net/ipv4/tcp_available_congestion_control; then
 		echo "$1"
+	elif [[ $(cc_qdisc "$1") ]]; then
+		net_has_qdisc "$(cc_qdisc "$1")" || cc_qdisc "$1" | cut -d' ' -f1
 	elif (($(cc_field "$1" 4))) && [[ ! $NET_HAS_CODEL ]]; then
 		echo codel
 	elif cc_daemons "$1" && [[ ! -x $LAB_BUILD/sluiced ]]; then
@@ -98,7 +109,7 @@ cc_pods() {
 
 # cc_apply CC BASE_RTT_US DIR: sets CC up in a topology that is up.
 cc_apply() {
-	local cc=$1 base_us=$2 dir=$3 tcp ns permille k_us two_packets_us i
+	local cc=$1 base_us=$2 dir=$3 tcp ns permille k_us two_packets_us i qdisc
 
 	tcp=$(cc_field "$cc" 2)
 	for ns in "${NET_HOSTS[@]}"; do
@@ -111,7 +122,10 @@ cc_apply() {
 	cc_pods "$cc" || return 1
 
 	permille=$(cc_field "$cc" 4)
-	if ((permille)); then
+	qdisc=$(cc_qdisc "$cc")
+	if [[ $qdisc ]]; then
+		net_aqm "$qdisc" || return 1
+	elif ((permille)); then
 		# Below two packets, each packet that meets another one would be marked.
 		[[ $NET_HAS_NETEM ]] && base_us=$LAB_RTT
 		k_us=$((permille * base_us / 1000))

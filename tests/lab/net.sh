@@ -302,6 +302,37 @@ net_mark() {
 	done
 }
 
+# net_qdisc QDISC: with the bottleneck's buffer as its limit. cake bounds memory, not bytes: it keeps its own limit.
+net_qdisc() {
+	case $1 in
+	cake*) echo "$1" ;;
+	red*) echo "red limit $NET_PORT_LIMIT avpkt 1500${1#red}" ;;
+	*) echo "${1%% *} limit $((NET_PORT_LIMIT / 1514))${1#"${1%% *}"}" ;;
+	esac
+}
+
+# net_has_qdisc QDISC: whether this kernel and this tc take it, with its options.
+net_has_qdisc() {
+	local found
+
+	ip netns add "${NET_PREFIX}try" || return 1
+	# shellcheck disable=SC2046
+	net_in try tc qdisc add dev lo root $(NET_PORT_LIMIT=$LAB_BUFFER net_qdisc "$1")
+	found=$?
+	ip netns del "${NET_PREFIX}try"
+	return $found
+}
+
+# net_aqm QDISC: the bottlenecks have it below their tbf.
+net_aqm() {
+	local port
+
+	for port in "${NET_BOTTLENECKS[@]}"; do
+		# shellcheck disable=SC2046
+		net_in "${port%:*}" tc qdisc add dev "${port#*:}" parent 1:1 handle 10: $(net_qdisc "$1") || return 1
+	done
+}
+
 # net_shaped: every bottleneck has a queue with a rate. Where it has none nothing waits, and the lab would measure that.
 net_shaped() {
 	local port qdisc

@@ -7,7 +7,7 @@ LAB_MAX_SENDERS=250
 # The variables of the environment that a lab in a VM gets; CC and MECH are given for each of its runs.
 PARAMS_NAMES="LAB SENDERS RACKS SERVERS UPLINK LONG BURST CHURN HIERCC LOSE REPEAT REORDER KILL RATE RTT BUFFER TIME WARMUP
 	SIZE STAGGER JOIN PARALLEL FLOWS TELEMETRY BASE_RTT OFFER TCP PODCC APP ATTACH OVERLAY CLASSES BORROW BLIND AUTH
-	RATES HEADROOM PFC SHAPE CORE NIC GSO QUEUE LOOPS INCAST RIVALS"
+	RATES HEADROOM PFC SHAPE CORE NIC GSO QUEUE LOOPS INCAST RIVALS AQM"
 # Pairs of NICs that a VM has room for (tests/vm/run --help).
 LAB_MAX_NICS=32
 
@@ -22,7 +22,7 @@ usage() {
 	                      pfc: many to one through a switch that pauses its neighbours;
 	                      fabric: racks of nodes with pods behind such a switch, and long flows, churn, a burst and
 	                      an incast in one run
-	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, and none
+	  CC=sluice,cubic,... congestion controls, each by itself: sluice cubic bbr dctcp reno, cubic-ecn, and none
 	                      (default of udp and node: sluice,none). Variants of sluice: hpcc (plain),
 	                      hpcc-vai-sf; rx-hpcc (the
 	                      receiver computes W); with telemetry in each packet of
@@ -31,6 +31,9 @@ usage() {
 	                      sluice,hpcc,cubic): hpcc is HPCC alone, hiercc HierCC without it, sluice
 	                      both; cubic, bbr, dctcp, reno: pods that have it and nodes with nothing. pfc
 	                      (default: burst): burst is UDP that starts at its port's speed and stays there
+	                      With a qdisc behind it, as in cubic+fq_codel, that is at the bottlenecks
+	  AQM=                star, dumbbell, udp, node, racks: that qdisc for each CC without one, and its options, as in
+	                      AQM='fq_codel target 400us interval 8ms': fq_codel codel cake dualpi2 pie red; default: a FIFO
 	  MECH=none,pfc,ppfc  pfc: what the switch does when its buffer fills up, each by itself: nothing, pauses by
 	                      thresholds, pauses by prediction
 	  LOOPS=              fabric: what is at work, each by itself: hpcc, hiercc and ppfc, with + between those that
@@ -233,12 +236,13 @@ params_read() {
 	[[ $LAB == racks ]] && LAB_CCS=${CC:-sluice,hpcc,cubic}
 	[[ $LAB == pfc ]] && LAB_CCS=${CC:-burst}
 	[[ $LAB == fabric ]] && LAB_CCS=$(for cc in $LAB_LOOPS; do fabric_control "$cc"; done | awk '!seen[$0]++' | paste -sd,)
-	[[ $LAB_CCS =~ ^[a-z0-9_-]+(,[a-z0-9_-]+)*$ ]] ||
+	[[ $LAB_CCS =~ ^[a-z0-9_+-]+(,[a-z0-9_+-]+)*$ ]] ||
 		params_bad "CC=$LAB_CCS is not a list of names with commas between them"
 	LAB_CCS=$(tr , '\n' <<<"$LAB_CCS" | awk '!seen[$0]++' | xargs)
+	params_aqm
 	known=$(cc_names)
 	for cc in $LAB_CCS; do
-		[[ " $known " == *" $cc "* ]] || params_bad "CC=$cc is not known: $known"
+		[[ " $known " == *" ${cc%%+*} "* ]] || params_bad "CC=$cc is not known: $known"
 		[[ $LAB != node || $(cc_field "$cc" 2) == - ]] ||
 			params_bad "CC=$cc: in LAB=node the nodes have a variant of sluice or none, pods what" \
 				"PODCC says, as in PODCC=$cc"
@@ -287,10 +291,12 @@ params_read() {
 	[[ $LAB_QUEUE =~ ^(auto|fq|sluice)$ ]] || params_bad "QUEUE=$LAB_QUEUE is not known: auto, fq or sluice"
 	if [[ $LAB_QUEUE == auto ]]; then
 		LAB_QUEUE=fq
-		! params_has_qdiscs "$LAB_VM" || [[ ! $LAB_GSO || ($LAB_CLASSES && (! $LAB_BORROW || $LAB_BLIND)) ]] || LAB_QUEUE=sluice
+		! params_has_qdiscs "$LAB_VM" || [[ $LAB_AQM || $LAB_CCS == *+* || ! $LAB_GSO || ($LAB_CLASSES && (! $LAB_BORROW || $LAB_BLIND)) ]] || LAB_QUEUE=sluice
 	fi
 	[[ $LAB_QUEUE == fq || ! $LAB_VM ]] || params_has_qdiscs "$LAB_VM" ||
 		params_bad "QUEUE=$LAB_QUEUE is a qdisc in BPF, which Linux 6.16 and newer have: add VM=newest"
+	[[ $LAB_QUEUE == fq || (! $LAB_AQM && $LAB_CCS != *+*) ]] ||
+		params_bad "QUEUE=$LAB_QUEUE has the place of the bottleneck's qdisc, and so has AQM: leave one out"
 	[[ $LAB_QUEUE == fq || $LAB_GSO ]] ||
 		params_bad "QUEUE=$LAB_QUEUE is no qdisc below a tbf, as hosts have it with GSO=off: leave GSO out"
 	[[ $LAB_QUEUE == fq || ! $LAB_CLASSES || ($LAB_BORROW && ! $LAB_BLIND) ]] ||
@@ -311,6 +317,21 @@ params_read() {
 	LAB_NAME=${NAME:-$LAB_NAME}
 	[[ $LAB_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
 		params_bad "NAME=$LAB_NAME: letters, digits, '.', '_' and '-' only"
+}
+
+# The qdisc below the bottleneck's tbf: by the whole list, or by CC's own.
+params_aqm() {
+	local cc aqm
+
+	LAB_AQM=${AQM:-}
+	for cc in $LAB_CCS ${AQM:+any+$AQM}; do
+		[[ $cc == *+* ]] || continue
+		aqm=${cc#*+}
+		[[ " $CC_QDISCS " == *" $aqm "* ]] ||
+			params_bad "'$aqm' is no qdisc of a bottleneck: ${CC_QDISCS// /, }"
+		[[ $LAB != pfc && $LAB != fabric && ! ${CLASSES:-} ]] ||
+			params_bad "$aqm: the bottlenecks of pfc and fabric, and those with CLASSES, have queues of their own: leave it out"
+	done
 }
 
 # params_has_qdiscs VERSION: those in BPF.
@@ -636,6 +657,7 @@ params_write() {
 	nic=$LAB_NIC
 	gso=${LAB_GSO:-0}
 	queue=$LAB_QUEUE
+	aqm=$LAB_AQM
 	long_flows=$LAB_LONG
 	parallel=$LAB_PARALLEL
 	racks=$LAB_RACKS

@@ -473,6 +473,10 @@ params__fabric() {
 	wrong "INCAST=10kb is what a flow of CHURN has" LAB=fabric INCAST=10kb
 	wrong "GSO=yes is not known: on or off" GSO=yes
 	wrong "QUEUE=cake is not known: auto, fq or sluice" QUEUE=cake
+	wrong "'choke' is no qdisc of a bottleneck: fq_codel, codel, cake" CC=sluice,cubic+choke
+	wrong "'tbf' is no qdisc of a bottleneck" AQM='tbf rate 1mbit'
+	wrong "fq_codel: the bottlenecks of pfc and fabric, and those with CLASSES, have queues of their own" CLASSES=70,30 AQM=fq_codel
+	wrong "QUEUE=sluice has the place of the bottleneck's qdisc, and so has AQM: leave one out" VM=7.3 QUEUE=sluice AQM=cake
 	wrong "QUEUE=sluice is a qdisc in BPF, which Linux 6.16 and newer have: add VM=newest" QUEUE=sluice VM=6.12
 	wrong "QUEUE=sluice is no qdisc below a tbf" QUEUE=sluice VM=7.2 GSO=off
 	wrong "QUEUE=sluice lets classes use what the others leave" QUEUE=sluice VM=7.2 CC=sluice CLASSES=70,30

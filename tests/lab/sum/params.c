@@ -22,6 +22,7 @@ void lab_read(struct lab *lab)
 		value_read(line, "nic", lab->nic, sizeof(lab->nic));
 		number_read(line, "gso", &lab->gso);
 		value_read(line, "queue", lab->queue, sizeof(lab->queue));
+		value_read(line, "aqm", lab->aqm, sizeof(lab->aqm));
 		number_read(line, "senders", &lab->senders);
 		number_read(line, "parallel", &lab->parallel);
 		number_read(line, "long_flows", &lab->long_flows);
@@ -127,5 +128,7 @@ json_object *lab_params(const struct lab *lab)
 	json_object_object_add(object, "gso", json_object_new_boolean(lab->gso));
 	if (*lab->queue)
 		json_object_object_add(object, "queue", json_object_new_string(lab->queue));
+	if (*lab->aqm)
+		json_object_object_add(object, "aqm", json_object_new_string(lab->aqm));
 	return object;
 }

@@ -34,7 +34,7 @@ struct probe {
 struct lab {
 	char dir[2048];
 	char name[64], kernel[256], missing[256], ran[256], podcc[256], telemetry[16], app[64], attach[64], nic[16],
-		queue[16];
+		queue[16], aqm[128];
 	uint64_t senders, parallel, long_flows, rate_bps, rtt_us, buffer_bytes, time_us, warmup_us, size_bytes,
 		stagger_us, join_bytes, auth, gso, seed;
 	/* LAB=racks and fabric */

@@ -57,11 +57,11 @@ static void table_racks(const struct lab *lab, json_object *run)
 	size_t i;
 
 	if (json_object_object_get(run, "fct_us"))
-		printf("\n%-11s completion ms %.1f / %.1f / %.1f (p50, p99, max) of %.0f", "",
+		printf("\n%-14s completion ms %.1f / %.1f / %.1f (p50, p99, max) of %.0f", "",
 		       member(run, "fct_us", "p50") / 1e3, member(run, "fct_us", "p99") / 1e3,
 		       member(run, "fct_us", "max") / 1e3, member(run, "fct_us", "count"));
 	if (json_object_object_get(run, "mice_us"))
-		printf("\n%-11s mice ms %.1f / %.1f (p50, p99) of %.0f of %.0f; incast p99 %.1f ms, queue max %.1f KB; long flows "
+		printf("\n%-14s mice ms %.1f / %.1f (p50, p99) of %.0f of %.0f; incast p99 %.1f ms, queue max %.1f KB; long flows "
 		       "%.1f Mbit/s",
 		       "", member(run, "mice_us", "p50") / 1e3, member(run, "mice_us", "p99") / 1e3,
 		       member(run, "mice_us", "count"), member(run, "mice_us", "all"),
@@ -69,7 +69,7 @@ static void table_racks(const struct lab *lab, json_object *run)
 		       member(run, "long_bps", NULL) / 1e6);
 	if (lab->burst) {
 		back = json_object_object_get(run, "long_back_ms");
-		printf("\n%-11s burst: queue max %.1f KB, over after %.1f ms; long flows %.1f Mbit/s before, least "
+		printf("\n%-14s burst: queue max %.1f KB, over after %.1f ms; long flows %.1f Mbit/s before, least "
 		       "%.1f, back at 95 %% ",
 		       "", member(run, "queue_burst_max_bytes", NULL) / 1e3, member(run, "burst_ms", NULL),
 		       member(run, "long_before_bps", NULL) / 1e6, member(run, "long_lowest_bps", NULL) / 1e6);
@@ -99,13 +99,13 @@ static void table_pauses(json_object *run)
 	size_t i;
 
 	if (json_object_object_get(run, "latency_us"))
-		printf("\n%-11s packets ms %.1f / %.1f / %.1f (p50, p99, max), %.0f lost; senders held up for %.1f ms",
+		printf("\n%-14s packets ms %.1f / %.1f / %.1f (p50, p99, max), %.0f lost; senders held up for %.1f ms",
 		       "", member(run, "latency_us", "p50") / 1e3, member(run, "latency_us", "p99") / 1e3,
 		       member(run, "latency_us", "max") / 1e3, member(run, "lost", NULL),
 		       member(run, "held_us", NULL) / 1e3);
 	if (!pauses)
 		return;
-	printf("\n%-11s pauses: %.0f predicted, %.0f XOFF (%.0f repeated, %.0f ended), %.1f ms together; by group", "",
+	printf("\n%-14s pauses: %.0f predicted, %.0f XOFF (%.0f repeated, %.0f ended), %.1f ms together; by group", "",
 	       member(pauses, "predicted", NULL), member(pauses, "xoffs", NULL), member(pauses, "refreshes", NULL),
 	       member(pauses, "xons", NULL), member(pauses, "paused_us", NULL) / 1e3);
 	for (i = 0; i < json_object_array_length(json_object_object_get(pauses, "groups")); i++)
@@ -137,9 +137,9 @@ static void table_head(const struct lab *lab)
 		printf("the pods have: %s\n", lab->podcc);
 	if (*lab->missing)
 		printf("missing here: %s\n", lab->missing);
-	printf("              queue KB                  at start          Jain         probe over base ms"
+	printf("                 queue KB                  at start          Jain         probe over base ms"
 	       "      retrans-\n");
-	printf("control       p50    p95    p99    max     max    use    mean  min    p50    p99    max"
+	printf("control          p50    p95    p99    max     max    use    mean  min    p50    p99    max"
 	       "     mits   drops\n");
 }
 
@@ -148,7 +148,7 @@ static void table_row(const struct lab *lab, json_object *run)
 	double min, mean, max, base = member(run, "probe_us", "base");
 
 	array_figures(json_object_object_get(run, "jain"), &min, &mean, &max);
-	printf("%-11s %6.1f %6.1f %6.1f %6.1f  %6.1f  %.3f   %.3f %.3f %6.2f %6.2f %6.2f  %6.0f  %6.0f\n",
+	printf("%-14s %6.1f %6.1f %6.1f %6.1f  %6.1f  %.3f   %.3f %.3f %6.2f %6.2f %6.2f  %6.0f  %6.0f\n",
 	       run_name(lab, run), member(run, "queue_bytes", "p50") / 1e3, member(run, "queue_bytes", "p95") / 1e3,
 	       member(run, "queue_bytes", "p99") / 1e3, member(run, "queue_bytes", "max") / 1e3,
 	       member(run, "queue_start_max_bytes", NULL) / 1e3, member(run, "utilisation", NULL), mean, min,
@@ -199,15 +199,15 @@ static void table_long(json_object *run)
 static void table_attached(json_object *run)
 {
 	if (json_object_object_get(run, "governed_ms"))
-		printf("\n%-11s queue below 16 packets %.1f ms after attaching, then for %.1f %% of the time", "",
+		printf("\n%-14s queue below 16 packets %.1f ms after attaching, then for %.1f %% of the time", "",
 		       member(run, "governed_ms", NULL), 100 * member(run, "governed_share", NULL));
 	else
-		printf("\n%-11s queue never below 16 packets for 100 ms after attaching", "");
+		printf("\n%-14s queue never below 16 packets for 100 ms after attaching", "");
 }
 
 static void table_web(json_object *run)
 {
-	printf("\n%-11s redis ms %.1f / %.1f / %.1f (p50, p99, max), idle %.1f; downloads %.1f Mbit/s of payload", "",
+	printf("\n%-14s redis ms %.1f / %.1f / %.1f (p50, p99, max), idle %.1f; downloads %.1f Mbit/s of payload", "",
 	       member(run, "redis_us", "p50") / 1e3, member(run, "redis_us", "p99") / 1e3,
 	       member(run, "redis_us", "max") / 1e3, member(run, "redis_us", "base") / 1e3,
 	       member(run, "bulk_bps", NULL) / 1e6);
@@ -223,7 +223,7 @@ void table_print(const struct lab *lab, json_object *results)
 		table_row(lab, json_object_array_get_idx(runs, i));
 	for (i = 0; i < json_object_array_length(runs); i++) {
 		run = json_object_array_get_idx(runs, i);
-		printf("%-11s", run_name(lab, run));
+		printf("%-14s", run_name(lab, run));
 		if (lab->size_bytes)
 			table_sized(lab, run);
 		else if (lab->join_bytes)
