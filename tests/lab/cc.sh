@@ -67,20 +67,19 @@ cc_restore() {
 
 # Prints what is missing for CC, nothing if it can run.
 cc_missing() {
-	local tcp
+	local tcp qdisc
 
 	for tcp in $LAB_PODCCS; do
 		grep -qw "$tcp" /proc/sys/net/ipv4/tcp_available_congestion_control ||
 			{ echo "$tcp"; return; }
 	done
-	tcp=$(cc_field "$1" 2)
+	tcp=$(cc_field "$1" 2) qdisc=$(cc_qdisc "$1")
+	((! $(cc_field "$1" 4))) || qdisc=${qdisc:-codel}
 	if [[ $tcp != - ]] &&
 		! grep -qw "$tcp" /proc/sys/net/ipv4/tcp_available_congestion_control; then
 		echo "$1"
-	elif [[ $(cc_qdisc "$1") ]]; then
-		net_has_qdisc "$(cc_qdisc "$1")" || cc_qdisc "$1" | cut -d' ' -f1
-	elif (($(cc_field "$1" 4))) && [[ ! $NET_HAS_CODEL ]]; then
-		echo codel
+	elif [[ $qdisc ]] && ! net_has_qdisc "$qdisc"; then
+		echo "${qdisc%% *}"
 	elif cc_daemons "$1" && [[ ! -x $LAB_BUILD/sluiced ]]; then
 		echo "$1"
 	fi

@@ -43,13 +43,12 @@ net_spawn() {
 net_probe_kernel() {
 	local ns=${NET_PREFIX}try
 
-	NET_HAS_FQ='' NET_HAS_NETEM='' NET_HAS_CODEL='' NET_HAS_IPV6='' NET_HAS_IFB=''
+	NET_HAS_FQ='' NET_HAS_NETEM='' NET_HAS_IPV6='' NET_HAS_IFB=''
 	[[ -e /proc/sys/net/ipv6 ]] && NET_HAS_IPV6=1
 	ip netns add "$ns" || return 1
 	net_try() { net_in try tc qdisc replace dev lo root "$@" 2>/dev/null; }
 	net_try fq && NET_HAS_FQ=1
 	net_try netem delay 1ms && NET_HAS_NETEM=1
-	net_try codel && NET_HAS_CODEL=1
 	net_in try ip link add ifb9 type ifb 2>/dev/null && NET_HAS_IFB=1
 	if ! net_try tbf rate 1mbit burst 5000 limit 10000; then
 		echo "lab: this kernel has no sch_tbf, which makes the bottleneck" >&2
@@ -293,13 +292,7 @@ net_classes() {
 
 # net_mark US: the bottlenecks mark what waited longer (instantaneous queue, nothing dropped early).
 net_mark() {
-	local port
-
-	for port in "${NET_BOTTLENECKS[@]}"; do
-		net_in "${port%:*}" tc qdisc add dev "${port#*:}" parent 1:1 handle 10: \
-			codel limit $((NET_PORT_LIMIT / 1514)) target 2s interval 4s \
-			ecn ce_threshold "${1}us" || return 1
-	done
+	net_aqm "codel target 2s interval 4s ecn ce_threshold ${1}us"
 }
 
 # net_qdisc QDISC: with the bottleneck's buffer as its limit. cake bounds memory, not bytes: it keeps its own limit.
