@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# sluicectl status as a page of health. Text and JSON by ctl_text and ctl_json of ctl.sh.
+# sluicectl status as the page of overall health. Text and JSON by ctl_text and ctl_json of ctl.sh.
 
 # health_orphan NODE: starts sluiced below a process that never waits for it, so that a killed one becomes a zombie.
 health_orphan() {
@@ -97,7 +97,7 @@ health__a_healthy_host_has_nothing_alarming() {
 	for word in warnings "has changed" "version:" program: plain: "cannot be read" "not running" hung; do
 		expect "status of a healthy host" "$text" has-no "$word"
 	done
-	expect "status" "$text" has "peers: 1 strips telemetry"
+	expect "status" "$text" has "peers: 1 runs Sluice"
 	ctl_json '.warnings == [] and .hosts.strip == 1 and .hosts.plain == [] and .hosts.old_sequences.hosts == 0 and .hosts.held_sequences.hosts == 0 and .daemon_version == .version and .daemon_replaced == false' status --json
 	expect "routes of ours" "$(net_in h1 ip route show proto 83)" has "10.0.0.0/8"
 	expect "status" "$text" has "route    10.0.0.0/8: dev eth0 mtu 1348"
@@ -249,7 +249,7 @@ health__peers_that_fall_silent_are_named() {
 	ctl h2 bypass on >/dev/null
 	wait_for 20 "h2 is plain" health_warns "plain: 1 fell silent (stopped, bypass there"
 	ctl h2 bypass off >/dev/null
-	wait_for 20 "h2 strips again" health_warns "peers: 1 strips telemetry"
+	wait_for 20 "h2 runs Sluice again" health_warns "peers: 1 runs Sluice"
 	bulk_stop
 }
 

@@ -51,7 +51,7 @@ operator__why_names_what_holds_a_flow() {
 	local port OPERATOR_NET=without-fq # with it R holds them
 
 	operator_up
-	ctl_refuses 1 "no flow has that in its line, for there are none" why 10.2.0.2
+	ctl_refuses 1 "no flow matches: there are none" why 10.2.0.2
 	wait_for 60 "why of a flow that has ended is closed" why_of_what_ended
 	bulk_start h1 10.2.0.2
 	governed_soon h1
@@ -63,8 +63,8 @@ operator__why_names_what_holds_a_flow() {
 		.feedback_age_ns < 1000000000 and (.hops | length) == 1 and .hops[0].bottleneck and .hops[0].speed_bps == 100000000 and
 		.hops[0].tx_rate_bps > 20000000 and .hops[0].tx_rate_bps < 120000000' why ":$(bulk_port)" --json
 	# iperf3 has a second connection to the same port.
-	ctl_refuses 1 "flows have that in their line" why 10.2.0.2:5201
-	ctl_refuses 1 "no flow has that in its line" why 10.3.0.2
+	ctl_refuses 1 "flows match" why 10.2.0.2:5201
+	ctl_refuses 1 "no flow matches" why 10.3.0.2
 	ctl_refuses 2 "usage: sluicectl why FLOW" why
 	ctl h1 bypass on >/dev/null
 	wait_for 20 "bypass is named" why_is bypass
@@ -114,7 +114,7 @@ operator__why_of_a_flow_that_goes_plain() {
 	server h2
 	bulk_start h1 10.2.0.2
 	wait_for 20 "the flow is plain" why_is plain
-	ctl_text "not known to strip" why ":$(bulk_port)"
+	ctl_text "not known to run Sluice" why ":$(bulk_port)"
 	# Its bytes are not counted, so none are shown.
 	expect "what it says was sent" "$(grep '^sent' "$CASE_DIR/ctl.txt")" = "$(grep -o '^sent  *last packet [0-9.]* [mun]*s ago' "$CASE_DIR/ctl.txt")"
 	bulk_stop

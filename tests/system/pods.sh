@@ -91,8 +91,8 @@ pods__flows_have_the_names_of_their_pods() {
 		"$(pods_ctl flows --json --pod db-0 | jq -r '.[0] | "\(.local):\(.local_port) -> \(.remote):\(.remote_port) shop/db-0"')"
 	expect "why as text" "$(pods_ctl why --pod db-0)" has "pod        shop/db-0"
 	expect "why of one of two" "$(pods_ctl why --json --pod web --namespace test-2 10.244.2.12 | jq -r .flow)" has "10.244.2.12:5201 -> "
-	pods_refuses "flows have that in their line: write a part of one of them" why --pod web
-	pods_refuses "no flow has that in its line" why --pod db-0 10.244.2.11
+	pods_refuses "flows match: write a part of one of them" why --pod web
+	pods_refuses "no flow matches" why --pod db-0 10.244.2.11
 	# Names that are not here.
 	pods_refuses "--pod 'wbe' is not here: did you mean web? 'sluicectl pods' lists all" flows --pod wbe
 	pods_refuses "--pod 'nothing-like-it' is not here: 'sluicectl pods' lists all" why --pod nothing-like-it

@@ -86,7 +86,7 @@ rtt__configured_one_that_is_wrong_is_reported() {
 	wait_for 20 "it is measured" rtt_measured
 	expect "T is what is written" "$(rtt_of base_rtt_ns)" -eq 40000
 	expect "the prefix" "$(ctl h1 status)" has ": more than a quarter off"
-	expect "why" "$(ctl h1 why ":$(flow_of h1 .local_port)")" has "40.0 ms is written and "
+	expect "why" "$(ctl h1 why ":$(flow_of h1 .local_port)")" has "base_rtt is set to 40.0 ms but measures "
 	expect "why as JSON" "$(ctl h1 why ":$(flow_of h1 .local_port)" --json | jq -r '[.base_rtt_auto, (.measured_rtt_ns > 0)] | map(tostring) | join(" ")')" = "false true"
 	expect "check" "$(ctl h1 check "$CASE_DIR/h1.yaml")" has "the file has 40000 us and "
 	host_config h1 "$RTT_AUTO" >"$CASE_DIR/h1.yaml"

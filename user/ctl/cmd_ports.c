@@ -223,7 +223,7 @@ static const struct table_column nic_columns[] = {
 	{ "NIC",         -16, 0, "nic" },
 	{ "PRIO",          4, 1, "priority" },
 	{ "PFC",          -4, 2, "enabled" },
-	{ "TOLD BY",      -8, 5, "by" },
+	{ "SET BY",       -8, 5, "by" },
 	{ "REQUESTS",     12, 4, "requests" },
 	{ "INDICATIONS",  12, 3, "indications" },
 };

@@ -182,7 +182,7 @@ static void hosts_print(const struct pins *p, const struct hosts_seen *h)
 
 	if (bpf_map_get_next_key(p->peers, NULL, &first))
 		return;
-	n = snprintf(text, sizeof(text), "%u strip%s telemetry", h->strip, h->strip == 1 ? "s" : "");
+	n = snprintf(text, sizeof(text), "%u run%s Sluice", h->strip, h->strip == 1 ? "s" : "");
 	for (i = 0; i < HOST_PLAIN_REASONS; i++)
 		if (h->plain[i])
 			n += snprintf(text + n, sizeof(text) - n, "; plain: %u %s (%s)", h->plain[i],

@@ -121,13 +121,13 @@ static const struct flow_row *flow_find(const struct flow_list *l, struct flow_w
 		return found;
 	if (!n) {
 		if (words->n)
-			msg("no flow has that in its line%s: see 'sluicectl flows'",
-			    l->n ? "" : ", for there are none");
+			msg("no flow matches%s: see 'sluicectl flows'",
+			    l->n ? "" : ": there are none");
 		else
 			msg("that pod has no flow: see 'sluicectl flows'");
 		return NULL;
 	}
-	msg("%u flows have that in their line: write %s of one of them, for example of", n,
+	msg("%u flows match: write %s of one of them, for example of", n,
 	    words->n ? "more" : "a part");
 	flows_meant(l, words, &found, stderr);
 	return NULL;
@@ -272,12 +272,12 @@ static void base_rtt_fill(struct why *w)
 		return;
 	if (!p->t_auto && base_rtt_is_off(p->t_ns, p->measured_ns))
 		snprintf(w->base_rtt, sizeof(w->base_rtt),
-			 "%s is written and %s was measured, more than a quarter off: write base_rtt: %lluus, or auto.",
+			 "base_rtt is set to %s but measures %s (over 25 %% off): set base_rtt: %lluus, or auto.",
 			 time_text(p->t_ns, is), time_text(p->measured_ns, other), (p->measured_ns + 500) / 1000);
 	else if (own_ns > p->measured_ns && base_rtt_is_off(own_ns, p->measured_ns))
 		snprintf(
 			w->base_rtt, sizeof(w->base_rtt),
-			"%s was measured of its prefix, and this flow has had no less than %s in the last seconds: a queue stands that nobody tells, or its host is further away than others of the prefix, and wants one of its own.",
+			"its prefix measures %s, but this flow has measured at least %s in the last seconds: there is a standing queue that no hop reports, or the host is farther away and needs its own prefix.",
 			time_text(p->measured_ns, is), time_text(own_ns, other));
 }
 

@@ -64,7 +64,7 @@ enum file_state key_file_state(const struct daemon_seen *d)
 const char *const host_plain_names[HOST_PLAIN_REASONS] = {
 	[HOST_NEVER_ANSWERED] = "never answered",
 	[HOST_FELL_SILENT] = "fell silent",
-	[HOST_ASKED_ANEW] = "asked anew",
+	[HOST_ASKED_ANEW] = "asked again",
 };
 
 const char *const host_plain_hints[HOST_PLAIN_REASONS] = {
@@ -149,8 +149,8 @@ static const struct warning {
 	const char *text;
 } warnings[] = {
 	{ STAT_RX_BAD_AUTH, 1,
-	  "messages with a wrong tag: put the same key on all hosts, and reload; if it is the same, somebody forges" },
-	{ STAT_RX_NO_AUTH, 1, "messages without a tag: give their sender the key, or somebody forges" },
+	  "messages with a wrong tag: put the same key on all hosts, and reload; if it is the same, somebody forges them" },
+	{ STAT_RX_NO_AUTH, 1, "messages without a tag: give their sender the key, or somebody forges them" },
 	{ STAT_RX_BAD_VERSION, 1, "messages of another version of Sluice: install the same on all hosts" },
 	{ STAT_RX_FOREIGN, 1, "messages from addresses outside peers: add their prefix, if they are yours" },
 	{ STAT_RX_FUTURE, 1, "messages more than a day ahead of this clock: set the clocks" },

@@ -28,26 +28,25 @@ static const struct command {
 	/* The names of its options, if it parses all of them itself, including --json and --help. NULL: those below. */
 	const char *(*option)(unsigned int i);
 } commands[] = {
-	COMMAND(probe, "[IFACE]...", "what kernel, interfaces and qdiscs can do, and how to fix them"),
-	COMMAND(check, "[FILE]", "a configuration, and whether its interfaces can do what it wants"),
-	COMMAND(status, "", "the page of health: daemon, interfaces, peers, changes, warnings"),
+	COMMAND(probe, "[IFACE]...", "what the kernel, interfaces and qdiscs support, and how to fix what is missing"),
+	COMMAND(check, "[FILE]", "check a configuration, and whether its interfaces support it"),
+	COMMAND(status, "", "overall health: daemon, interfaces, peers, changes, warnings"),
 	COMMAND(flows, "[OPTION]...", "window, rate and last telemetry of every flow"),
-	COMMAND(why, "[OPTION]... FLOW", "what holds a flow back, its last feedback and what was decided by it"),
-	COMMAND(trace, "[OPTION]...", "decisions for single packets, as they are made, and these packets"),
-	COMMAND(int, "", "the hops of every path: speed, rate, queue, and how many flows go there"),
-	COMMAND(top, "[OPTION]...", "totals, ports with their queues and flows on the whole screen"),
-	COMMAND(voqs, "", "HierCC: what goes to other racks, its credit and queue"),
-	COMMAND(credits, "", "HierCC: what comes from other racks, and what it was granted"),
-	COMMAND(queue, "[IFACE]", "the qdiscs `sluice`: flows, packets that wait, the first departure, drops"),
-	COMMAND(pods, "", "the pods of this machine by name, as its container runtime describes them"),
-	COMMAND(ports, "", "pauses by port and priority: queues, what was heard, what was sent"),
+	COMMAND(why, "[OPTION]... FLOW", "what limits a flow, its last feedback and the decision that followed"),
+	COMMAND(trace, "[OPTION]...", "decisions packet by packet, as they are made, and the packets themselves"),
+	COMMAND(int, "", "the hops of every path: speed, rate, queue and number of flows"),
+	COMMAND(top, "[OPTION]...", "totals, ports with their queues, and flows, in full screen"),
+	COMMAND(voqs, "", "HierCC: traffic to other racks, its credit and queue"),
+	COMMAND(credits, "", "HierCC: traffic from other racks, and the credit granted to it"),
+	COMMAND(queue, "[IFACE]", "the qdiscs `sluice`: flows, waiting packets, next departure, drops"),
+	COMMAND(pods, "", "the pods on this machine, as its container runtime names them"),
+	COMMAND(ports, "", "pauses by port and priority: queues, frames received and sent"),
 	COMMAND(stats, "[--all]", "counters, one for each thing that can happen to a packet"),
-	COMMAND(set, "[KEY VALUE]",
-		"the knobs that can be turned while it runs, until the configuration is read again"),
-	COMMAND(bypass, "on|off", "pass every packet untouched, or work again"),
-	COMMAND(clean, "[--dry-run]", "remove what a sluiced that is gone left"),
-	COMMAND(support, "[OPTION]... [FILE]", "all that others want to see of this machine, in one archive"),
-	{ "replay", cmd_replay, "[OPTION]... FILE", "recorded feedback through Algorithm 1 (no root)", replay_option },
+	COMMAND(set, "[KEY VALUE]", "show or change run-time settings; the next reload resets them"),
+	COMMAND(bypass, "on|off", "turn bypass on or off; with bypass on, every packet passes untouched"),
+	COMMAND(clean, "[--dry-run]", "clean up after a sluiced that is no longer running"),
+	COMMAND(support, "[OPTION]... [FILE]", "collect a diagnostics archive for a bug report"),
+	{ "replay", cmd_replay, "[OPTION]... FILE", "run recorded feedback through Algorithm 1 (no root needed)", replay_option },
 	{},
 };
 
@@ -109,10 +108,10 @@ static void usage(FILE *to)
 	fputs("\n"
 	      "  --json          output as JSON; keys carry their unit\n"
 	      "  --pin-dir DIR   where the maps are pinned (" SLUICE_PIN_DIR ")\n"
-	      "  --bundles DIR   where the container runtime has a directory for each container, if not where containerd,\n"
-	      "                  k3s and CRI-O have it\n"
-	      "  --completion    a completion for bash, for its directory or: source <(sluicectl --completion)\n"
-	      "  --verbose       also say what libbpf says\n"
+	      "  --bundles DIR   where the container runtime keeps its bundles, if not in the default directory of\n"
+	      "                  containerd, k3s or CRI-O\n"
+	      "  --completion    print the completion for bash: source <(sluicectl --completion)\n"
+	      "  --verbose       also print libbpf's messages\n"
 	      "  --help, --version; help COMMAND\n"
 	      "\n"
 	      "A command may be shortened as long as it stays unique.\n"

@@ -88,21 +88,21 @@ static int is_held(const struct why *w)
 
 /* clang-format off */
 static const struct why_line answers[] = {
-	{ WHY_CLOSED, NULL, "Nothing: it is over (a FIN or RST left)." },
-	{ WHY_BYPASS, NULL, "Not Sluice: bypass is on, and its packets pass untouched." },
-	{ WHY_PLAIN, is_tunnel_in_data, "Not Sluice: it goes without telemetry, because it is a tunnel's, and telemetry in the data "
-		"is for TCP and UDP only." },
-	{ WHY_PLAIN, is_silent, "Not Sluice: its feedback has stopped, though its peer answers others, so it runs as to a host without "
-		"Sluice." },
-	{ WHY_PLAIN, is_held, "Not Sluice: it goes without telemetry, because its peer has heard sequences of this host that are {held} "
-		"newer: the clock of this host was ahead then." },
-	{ WHY_PLAIN, is_without_room, "Not Sluice: it goes without telemetry, because its packets have no room for it within the "
+	{ WHY_CLOSED, NULL, "Nothing: the flow has ended (a FIN or RST was sent)." },
+	{ WHY_BYPASS, NULL, "Not Sluice: bypass is on, so its packets pass untouched." },
+	{ WHY_PLAIN, is_tunnel_in_data, "Not Sluice: it carries no telemetry, because it is a tunnel, and telemetry in the data "
+		"works for TCP and UDP only." },
+	{ WHY_PLAIN, is_silent, "Not Sluice: its feedback has stopped, though its peer answers other flows, so it runs as it would to a host "
+		"without Sluice." },
+	{ WHY_PLAIN, is_held, "Not Sluice: it carries no telemetry, because its peer has seen sequence numbers from this host that are {held} "
+		"newer: the clock of this host was ahead at that time." },
+	{ WHY_PLAIN, is_without_room, "Not Sluice: it carries no telemetry, because its packets have no room for it within the "
 		"MTU of {mtu} bytes." },
-	{ WHY_PLAIN, NULL, "Not Sluice: it goes without telemetry, because its peer is not known to strip it{tunnel}.{control}" },
+	{ WHY_PLAIN, NULL, "Not Sluice: it carries no telemetry, because its peer is not known to run Sluice{tunnel}.{control}" },
 	{ WHY_IDLE, NULL, "Not Sluice: it has sent nothing for {idle}. Its application waits, or its peer does not read or "
 		"acknowledge." },
 	{ WHY_OBSERVE, NULL, "Not Sluice: mode {mode}. It sends {sent} Mbit/s; the rate computed for it is {rate} Mbit/s." },
-	{ WHY_START, NULL, "Its first window, {w} bytes: no feedback came yet." },
+	{ WHY_START, NULL, "Its first window, {w} bytes: no feedback has arrived yet." },
 	{ WHY_CREDIT, NULL, "Credit of its VOQ (HierCC): its packets wait for what the receiver's rack grants{short}. "
 		"It sends {sent} Mbit/s." },
 	{ WHY_PAUSE, NULL, "Pauses (PFC) that the neighbour of {port} asks for. It sends {sent} Mbit/s." },
@@ -113,8 +113,8 @@ static const struct why_line answers[] = {
 		"R is {rate}." },
 	{ WHY_UNHELD, NULL, "Nothing: it sends {sent} Mbit/s, though R is {rate} and W {w} bytes. Its socket does not obey W, and no "
 		"departure time or receive window holds it." },
-	{ WHY_NOTHING, NULL, "Not Sluice: it sends {sent} Mbit/s and might send {rate} (R). Its application gives it no more, "
-		"or its receiver takes no more." },
+	{ WHY_NOTHING, NULL, "Not Sluice: it sends {sent} Mbit/s and may send {rate} (R). Its application has no more to send, "
+		"or its receiver accepts no more." },
 	{},
 };
 
@@ -132,10 +132,10 @@ static const struct why_line nexts[] = {
 		"peer_silent, probe_sent); docs/troubleshooting.md, 'A flow is \"plain\"'." },
 	{ WHY_IDLE, NULL, ASK_SOCKET },
 	{ WHY_OBSERVE, NULL, "mode: enforce in the configuration, or for a try sluicectl set mode enforce." },
-	{ WHY_START, NULL, "If that lasts, check that switches stamp and that its peer answers: docs/troubleshooting.md, 'No feedback yet'." },
+	{ WHY_START, NULL, "If this lasts, check that switches stamp and that its peer answers: docs/troubleshooting.md, 'No feedback yet'." },
 	{ WHY_CREDIT, NULL, "sluicectl voqs here shows the VOQ, sluicectl credits on the receiver who else has a share of its port." },
-	{ WHY_PAUSE, NULL, "sluicectl ports here shows what was heard, and at the neighbour, if that is a switch with Sluice, "
-		"which queue is long." },
+	{ WHY_PAUSE, NULL, "sluicectl ports shows the frames received here, and, if the neighbour is a switch with Sluice, which queue is long "
+		"there." },
 	{ WHY_HOP, NULL, "sluicectl voqs: R is the credit rate of the VOQ by its flows (F)." },
 	{ WHY_RATE, is_lowest, BELOW },
 	{ WHY_WINDOW, is_lowest, BELOW },
@@ -146,11 +146,11 @@ static const struct why_line nexts[] = {
 		"peer is {base}: set base_rtt to what ping takes on the empty path, or find what is late with its ACKs." },
 	{ WHY_WINDOW, NULL, AS_MEANT },
 	{ WHY_RATE, NULL, AS_MEANT },
-	{ WHY_UNHELD, is_without_fq, "To hold whatever leaves there: {times}. Or open a new connection, with "
+	{ WHY_UNHELD, is_without_fq, "To pace everything that leaves there: {times}. Or open a new connection, with "
 		"the control of 'sluicectl status' (ss -ti names that of a socket)." },
 	{ WHY_UNHELD, NULL, "ss -ti names the control of its socket; docs/troubleshooting.md, 'The queue is not low' and "
 		"'A pod's flow is not held'." },
-	{ WHY_NOTHING, is_unbound, "Nothing can hold it on {port}, which has no fq: {times}." },
+	{ WHY_NOTHING, is_unbound, "Nothing can pace it on {port}, which has no fq: {times}." },
 	{ WHY_NOTHING, NULL, ASK_SOCKET },
 	{},
 };
@@ -173,15 +173,15 @@ static const char *because_text(const struct why *w)
 	if (w->verdict == WHY_CLOSED || w->verdict == WHY_IDLE)
 		return "";
 	if (w->verdict == WHY_PLAIN)
-		return w->heard_ns ? "Its peer was last heard {heard} ago." : "Its peer was never heard.";
+		return w->heard_ns ? "Its peer was last heard from {heard} ago." : "Its peer has never been heard from.";
 	if (flow_is_bare(f) && f->rx.paths > HPCC_PATHS)
-		return "Its packets take turns over more paths than have a record, so delay decides: the last round trip took {delay}, {unreported} of it beyond the least, and the target for that is {target}.";
+		return "Its packets take turns over more paths than can be recorded, so delay decides: the last round trip took {delay}, {unreported} above the minimum; the target is {target}.";
 	if (flow_is_bare(f))
-		return "No port of its path stamps telemetry, so delay decides: the last round trip took {delay}, {unreported} of it beyond the least, and the target for that is {target}.";
+		return "No port of its path stamps telemetry, so delay decides: the last round trip took {delay}, {unreported} above the minimum; the target is {target}.";
 	if (why_hops(f))
 		return "The bottleneck of its path is hop {hop} of {hops}{where}: a port of {speed} that {busy} and has a queue of up to {queue}.{shaped}{turns}";
 	if (f->rx.told_hops)
-		return "Its receiver reports {form} and not the hops: ask there which port is the bottleneck.";
+		return "Its receiver reports {form} and not the hops: run sluicectl why there to see which port is the bottleneck.";
 	return "";
 }
 
@@ -193,7 +193,7 @@ static const char *decision_text(const struct why *w)
 	if (w->verdict == WHY_CLOSED || w->verdict == WHY_IDLE || w->verdict == WHY_PLAIN)
 		return "";
 	if (!f->rx.feedbacks)
-		return "None yet: W stands at its start, {w} bytes.";
+		return "None yet: W is at its initial value, {w} bytes.";
 	if (f->path.hpcc_off)
 		return "hpcc is off for this peer: W is not used.";
 	if (w->ctl.mode == MODE_OBSERVE)
@@ -205,9 +205,9 @@ static const char *decision_text(const struct why *w)
 	if (f->rx.form == RX_WINDOW)
 		return "Its receiver decides: W = {w} bytes.{bound}";
 	if (f->ceiling.w && f->cc.w >= f->ceiling.w)
-		return "A delay of {unreported} on the way there, or a loss, that no port of the path reports bounds it: W = {w} bytes.{bound}";
+		return "A delay of {unreported}, or a loss, that no port of the path reports limits it: W = {w} bytes.{bound}";
 	if (f->rival.queue_ns)
-		return "Others than Sluice's flows hold a queue of {rival} at its receiver's port: W is no less than a share beside them; now {w} bytes.{bound}";
+		return "Flows that Sluice does not control keep a queue of {rival} at its receiver's port: W does not fall below a fair share beside them; now {w} bytes.{bound}";
 	if (f->cc.u >= f->params.eta)
 		return "U = {u} is above the target of {eta}: W = Wc x {eta} / {u} + W_AI ({ai} bytes); now {w} bytes.{bound}";
 	if (f->cc.inc_stage >= f->params.max_stage)
@@ -301,7 +301,7 @@ static void hop_fill(struct words *s, const struct why *w)
 	word_set_time(s, "queue", w->hop_queue_ns[i]);
 	if (f->rx.paths > HPCC_PATHS)
 		word_set(s, "turns",
-			 " Its packets take turns over more than %u paths, and few reports can be compared.",
+			 " Its packets take turns over more than %u paths, so few reports can be compared.",
 			 HPCC_PATHS);
 	else if (f->rx.paths)
 		word_set(s, "turns",
@@ -329,7 +329,7 @@ static void control_fill(struct words *s, const struct why *w)
 	else if (f->cc.w >= f->params.w_init)
 		word_set(
 			s, "bound",
-			" It is at its upper bound, what the port of this machine can have under way: HPCC asks for nothing less.");
+			" It is at its upper bound, the BDP of this machine's port.");
 }
 
 /* The text with each {word} replaced; an unset one becomes empty. */
@@ -413,7 +413,7 @@ int why_print(const struct why *w)
 	why_line("base RTT", w->base_rtt);
 	why_line("queue", w->queue_line);
 	if (f->rx.fb_ns) {
-		snprintf(text, sizeof(text), "%s ago, the %llu. (%llu a second); path 0x%03x, base RTT %s",
+		snprintf(text, sizeof(text), "%s ago; %llu so far (%llu/s); path 0x%03x, base RTT %s",
 			 time_text(age_ns(w->now_ns, f->rx.fb_ns), t), f->rx.feedbacks, w->feedbacks_per_s,
 			 f->cc.path_id, time_text(f->params.t_ns, speed));
 		why_line("feedback", text);
@@ -437,6 +437,6 @@ int why_print(const struct why *w)
 		if (w->held[i])
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s %u", flow_hold_names[i],
 				 w->held[i]);
-	why_line("looks", text);
+	why_line("samples", text);
 	return EXIT_DONE;
 }

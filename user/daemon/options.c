@@ -16,7 +16,7 @@ static const char usage_text[] =
 	"      --list-keys      keys of the configuration, their values, defaults and meanings, and end\n"
 	"      --list-metrics   names, types and meanings of all metrics, and end\n"
 	"      --pin-dir DIR    with --detach: the pin directory (" SLUICE_PIN_DIR ")\n"
-	"  -v, --verbose        also say what libbpf says\n"
+	"  -v, --verbose        also print libbpf's messages\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
 	"\n"
