@@ -71,11 +71,14 @@ static inline void delay_note_probe(struct flow *f, __u32 seq, __u64 now_ns, __u
 	}
 }
 
-/* Takes the answer to a PROBE: the word of its departure, or 0. It ends the wait for those before it. */
+/*
+ * Takes the answer to a PROBE: the word of its departure, or 0. It ends the wait for those before it. Two that left at the
+ * same position cannot be told apart, and the first may be lost: neither is a sample.
+ */
 static inline __u64 delay_probed(struct flow *f, __u32 seq)
 {
 	__u64 word = READ_ONCE(f->delay.probed), found = 0;
-	int i;
+	int i, twice = 0;
 
 	if (word >> 32 == seq)
 		found = word;
@@ -85,11 +88,13 @@ static inline __u64 delay_probed(struct flow *f, __u32 seq)
 		word = READ_ONCE(f->delay.timed[i]);
 		if (!word || (__s32)(seq - (__u32)(word >> 32)) < 0)
 			continue;
-		if (word >> 32 == seq)
+		if (word >> 32 == seq) {
+			twice |= found != 0;
 			found = word;
+		}
 		f->delay.timed[i] = 0;
 	}
-	return found;
+	return twice ? 0 : found;
 }
 
 /* Takes feedback for seq, which would have been here at rx_ns: the round trip in ns, 0 for none. */

@@ -212,6 +212,11 @@ static int why_watch(struct why *w, const struct pins *p)
 
 /* --- 3. --- */
 
+static const enum why_verdict held_verdicts[FLOW_HOLDS] = {
+	[HELD_NOT] = WHY_NOTHING,   [HELD_RATE] = WHY_RATE,   [HELD_HOP] = WHY_HOP,
+	[HELD_CREDIT] = WHY_CREDIT, [HELD_PAUSE] = WHY_PAUSE, [FLOW_HELD_WINDOW] = WHY_WINDOW,
+};
+
 static enum why_verdict why_judge(const struct why *w)
 {
 	const struct flow *f = &w->flow;
@@ -244,21 +249,9 @@ static enum why_verdict why_judge(const struct why *w)
 	 * A socket with our control is always limited by W, and R spreads its packets: a flow that sends less than half
 	 * of R has other reasons, unless as much as W is under way.
 	 */
-	if ((most == 1 || most == 5) && w->sent_bps * 2 < w->rate_bps)
+	if ((most == HELD_RATE || most == FLOW_HELD_WINDOW) && w->sent_bps * 2 < w->rate_bps)
 		return w->key.proto == IPPROTO_TCP && w->full * 2 >= w->looks ? WHY_WINDOW : WHY_NOTHING;
-	switch (most) {
-	case 1:
-		return WHY_RATE;
-	case 2:
-		return WHY_HOP;
-	case 3:
-		return WHY_CREDIT;
-	case 4:
-		return WHY_PAUSE;
-	case 5:
-		return WHY_WINDOW;
-	}
-	return WHY_NOTHING;
+	return held_verdicts[most];
 }
 
 /* T in force and the measured T, if they differ. */

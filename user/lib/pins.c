@@ -206,7 +206,10 @@ const char *flow_protocol(const struct flow_key *k)
 	}
 }
 
-const char *const flow_hold_names[FLOW_HOLDS] = { "none", "rate", "hop", "credit", "pause", "window" };
+const char *const flow_hold_names[FLOW_HOLDS] = {
+	[HELD_NOT] = "none",	  [HELD_RATE] = "rate",	  [HELD_HOP] = "hop",
+	[HELD_CREDIT] = "credit", [HELD_PAUSE] = "pause", [FLOW_HELD_WINDOW] = "window",
+};
 
 /* The constraint that held its last packet. A socket that obeys W itself waits before it makes a packet. */
 const char *flow_why(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now)

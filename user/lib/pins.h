@@ -64,7 +64,8 @@ const char *port_role(const struct port *port);
 const char *flow_protocol(const struct flow_key *k);
 
 /* The constraint on a flow: enum flow_held as in struct flow, and W. */
-#define FLOW_HOLDS 6
+#define FLOW_HELD_WINDOW (HELD_PAUSE + 1)
+#define FLOW_HOLDS (FLOW_HELD_WINDOW + 1)
 extern const char *const flow_hold_names[FLOW_HOLDS];
 
 /* The constraint of its last packet: "rate", "hop", "credit", "pause", "window", or "none", also if it is not governed. */

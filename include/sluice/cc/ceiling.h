@@ -6,9 +6,11 @@
  * their uplinks, shows its queue in the delay and its end in losses. Algorithm 1 (hpcc.h) stays as it is, and W is
  * never above the ceiling; a flow whose hops explain what it sees has none.
  *
- *  1. The delay that counts is the round trip of a companion, less the queues that its hops report, less the least of
- *     the last CEILING_ROUNDS rounds or T if that is less. Only the way there counts: the reply has the receiver's clock,
- *     and of two replies the difference between the clocks cancels out. Without that clock both ways count.
+ *  1. The delay that counts is the round trip of a companion, less the queues that its hops report, less the least
+ *     round trip of the last CEILING_ROUNDS rounds or T if that is less. No queue is subtracted from that least: where
+ *     each flow has a queue of its own (fq_codel) a companion overtakes the queue that its hop reports. Only the way there
+ *     counts: the reply has the receiver's clock, and of two replies the difference between the clocks cancels out. Without
+ *     that clock both ways count.
  *  2. Each such delay d is held against a target D, T / 5 and no less than what hosts add. (T + D) / (T + d) takes the bytes
  *     under way to those of D at once; the ceiling goes half of that way, because a stack sends a packet or two more than
  *     W, and 16 flows of two packets swung between 0 and 1.3 BDP with all of it. W_AI is added, by which flows become
@@ -62,7 +64,7 @@ struct ceiling {
 	q12_t ref;	   /* the reference from which it is computed; 0: none */
 	__u64 end;	   /* position that ends the round */
 	__u32 delay_ns;	   /* the last delay */
-	__u32 least_ns[2]; /* least round trip without reported queues, in this half and in the one before; 0: none */
+	__u32 least_ns[2]; /* least round trip in this half of the rounds and in the one before; 0: none */
 	__u32 there[2];	   /* ceiling_sample.there of these */
 	q12_t deaf_w;	   /* the ceiling when the delay had last fallen; 0: the delay is not above D */
 	__u32 deaf_ns;	   /* least delay since deaf_w */
@@ -179,13 +181,13 @@ VERIFIED_ONCE __u32 ceiling_delay(struct ceiling *c, const struct hpcc_params *p
 
 	if (!c || !p || !s)
 		return 0;
-	queue = s->queue_ns < s->rtt_ns ? s->queue_ns : s->rtt_ns;
-	rtt = s->rtt_ns > queue ? s->rtt_ns - queue : 1;
-	there = s->there - (queue >> CEILING_CLOCK_SHIFT);
-	if (!c->least_ns[0] || rtt < c->least_ns[0]) {
-		c->least_ns[0] = rtt;
-		c->there[0] = there;
+	if (!c->least_ns[0] || s->rtt_ns < c->least_ns[0]) {
+		c->least_ns[0] = s->rtt_ns;
+		c->there[0] = s->there;
 	}
+	queue = s->queue_ns < s->rtt_ns ? s->queue_ns : s->rtt_ns;
+	rtt = s->rtt_ns - queue;
+	there = s->there - (queue >> CEILING_CLOCK_SHIFT);
 	i = ceiling_least(c);
 	base = ceiling_base_ns(c, p, c->least_ns[i]);
 	if (rtt <= base)

@@ -261,6 +261,34 @@ SinkTest(delay, sample__of_a_probe_is_its_own)
 	expect_between(flow_get(datagram).delay.sample_ns, 700 * MS, 700 * MS + clock_ns() - now);
 }
 
+/* Two companions of one position: the first may be lost, and the reply may be to either. */
+SinkTest(delay, sample__none_of_a_position_that_two_probes_have)
+{
+	struct frame inner = frame_cut(frame_of(datagram), 14 + 20 + 20), in;
+	struct host h = { .asked_ns = 1, .capable = 1 };
+	struct flow f;
+
+	delay_leaves(datagram);
+	host_set(0, HOST_B, &h);
+	f = flow_get(datagram);
+	f.path.telemetry = TELEMETRY_COMPANION;
+	f.delay.probed = word(5000, clock_ns() - 6 * MS);
+	f.delay.timed[0] = word(5000, clock_ns() - 2 * MS);
+	f.delay.timed[1] = word(6000, clock_ns() - 2 * MS);
+	flow_set(datagram, &f);
+	in = frame_turned(wrap(&inner, .msg = 2, .room = 5, .seq = 5000));
+	run(sink, &in);
+	f = flow_get(datagram);
+	expect_eq(f.delay.sample_ns, 0);
+	expect_eq(f.delay.probed, 0);
+	expect_eq(f.delay.timed[0], 0);
+	fixture("the next position has one");
+	expect_eq(f.delay.timed[1] >> 32, 6000);
+	in = frame_turned(wrap(&inner, .msg = 2, .room = 5, .seq = 6000));
+	run(sink, &in);
+	expect_between(flow_get(datagram).delay.sample_ns, 2 * MS, 1000 * MS);
+}
+
 /* --- for T --- */
 
 /* A full packet of 9014 bytes takes 722 ns at 100 Gbit/s, and a full one has two of them less than T. */
