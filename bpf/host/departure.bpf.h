@@ -299,8 +299,7 @@ VERIFIED_ONCE int egress_departure(struct __sk_buff *ctx, struct egress_pkt *p, 
 	/* A window holds two packets at least, however long they take at R. */
 	t = pacer_reserve(&f->tx.clock_ns, from, asked, cost, from + horizon + limit_ns + 2 * cost);
 	if (has_pauses() && ctl->pfc)
-		f->tx.flags =
-			(f->tx.flags & ~FLOW_F_PAUSE) | p->pause.note >> (QUEUE_NOTE_CLASS_SHIFT - FLOW_F_PAUSE_SHIFT);
+		f->tx.flags = (f->tx.flags & ~FLOW_F_PAUSE) | p->pause.class << FLOW_F_PAUSE_SHIFT;
 	f->tx.held = p->pause.until_ns > from ? HELD_PAUSE :
 		     t <= from		      ? HELD_NOT :
 		     rate == p->socket_bps    ? HELD_NOT :

@@ -19,6 +19,7 @@
 #include "lib/scratch.bpf.h"
 #include "host/pass.bpf.h"
 #include "host/peer.bpf.h"
+#include "pause/held.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/cc/base_rtt.h"
 #include "sluice/cc/ceiling.h"
@@ -243,6 +244,12 @@ static inline __u64 flow_silent_ns(const struct flow *f)
 	return 4 * f->params.t_ns > HOST_SILENT_NS ? 4 * f->params.t_ns : HOST_SILENT_NS;
 }
 
+/* Whether a pause of its port held the flow a moment ago: what has not left is neither unanswered nor lost. */
+static inline int flow_was_paused(const struct flow *f, __u64 now_ns)
+{
+	return has_pauses() && f->tx.flags & FLOW_F_PAUSE && pfc_held(f, now_ns, flow_silent_ns(f));
+}
+
 static inline int flow_is_silent(const struct flow *f)
 {
 	return READ_ONCE(f->beside.unanswered) == FLOW_SILENT;
@@ -281,6 +288,10 @@ static inline int flow_falls_silent(struct flow *f, __u64 now_ns)
 
 	if (n < FLOW_SILENT_ASKS || (n != FLOW_SILENT && !flow_is_overdue(f, now_ns)))
 		return 0;
+	if (n != FLOW_SILENT && flow_was_paused(f, now_ns)) {
+		flow_answered(f);
+		return 0;
+	}
 	WRITE_ONCE(f->beside.unanswered, FLOW_SILENT);
 	return 1;
 }

@@ -262,9 +262,11 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 		h->unanswered_ns = 0;
 	}
 	if (h->capable && h->unanswered_ns && p->now_ns > h->unanswered_ns + flow_silent_ns(f)) {
-		h->capable = 0;
 		h->unanswered_ns = 0;
-		stats_count(STAT_PEER_SILENT);
+		if (!flow_was_paused(f, p->now_ns)) {
+			h->capable = 0;
+			stats_count(STAT_PEER_SILENT);
+		}
 	}
 	ask = (!h->capable || p->now_ns > h->heard_ns + HOST_ASK_NS) &&
 	      (!h->asked_ns || p->now_ns > h->asked_ns + HOST_ASK_NS);

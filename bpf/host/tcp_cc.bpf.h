@@ -15,7 +15,8 @@
  *     PROBE should have been answered. Until then, and while Sluice does not govern a socket that it has governed
  *     (bypass, another mode, a peer that is silent), it behaves as under Reno, by the kernel's own functions, with the
  *     pacing rate and the packet sizes of the kernel's default.
- *  4. Losses that no stamped hop explains lower W (ceiling.h): more than some of a window, or a timeout.
+ *  4. Losses that no stamped hop explains lower W (ceiling.h): more than some of a window, or a timeout. Not in a pause of
+ *     the own port: a segment that waits there is not lost, though its timer has run out.
  *  5. A socket that gets another control, by us or by its program, is a foreign stack from then on (rwnd.bpf.h).
  *
  * cong_control() takes only its first argument: the later ones changed in Linux 6.10.
@@ -415,6 +416,12 @@ static inline void cc_losses(struct sock *sk, struct flow *f)
 	struct tcp_sock *tp = cc_tcp(sk);
 	struct cc_priv *priv = cc_priv(sk);
 
+	if (flow_was_paused(f, bpf_ktime_get_ns())) {
+		priv->timeout = state == TCP_CA_Loss;
+		priv->window_at = tp->delivered;
+		priv->lost_at = tp->lost;
+		return;
+	}
 	if (state == TCP_CA_Loss && !priv->timeout && flow_lost(f, 1))
 		stats_count(STAT_FB_CUT_TIMEOUT);
 	priv->timeout = state == TCP_CA_Loss;

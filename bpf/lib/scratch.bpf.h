@@ -52,7 +52,7 @@ struct pfc_wait {
 	__u64 until_ns;	    /* end of the pause of its priority; 0: there is none */
 	__u64 departure_ns; /* it leaves no earlier; 0: there is no pause, or the qdisc obeys it */
 	__u32 note;	    /* queue_note_class(), if the qdisc obeys; 0: egress delays the packet */
-	__u32 pad;
+	__u32 class;	    /* its lossless priority, and one; 0: it has none */
 };
 
 /* An outgoing packet on its way through the stages. */

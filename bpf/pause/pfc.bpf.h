@@ -16,6 +16,7 @@
 #include "lib/maps.bpf.h"
 #include "lib/parse.bpf.h"
 #include "lib/scratch.bpf.h"
+#include "pause/held.bpf.h"
 #include "port/class.bpf.h"
 #include "sluice/abi/abi.h"
 #include "sluice/abi/stats.h"
@@ -25,11 +26,6 @@
 #include "sluice/queue/note.h"
 #include "sluice/types.h"
 #include "sluice/wire/wire.h"
-
-static inline struct pfc_port *pfc_port_get(__u32 ifindex)
-{
-	return bpf_map_lookup_elem(&pfc_ports, &ifindex);
-}
 
 static inline __u32 pfc_prio(const struct pfc_port *p, __u8 tos, __u16 tci)
 {
@@ -146,6 +142,7 @@ static inline void pfc_wait_fill(struct pfc_wait *w, const struct pfc_port *p, _
 	__u64 until_ns = pfc_asked(&p->obey[prio], &p->params, now_ns, 0);
 
 	w->until_ns = until_ns > now_ns ? until_ns : 0;
+	w->class = prio + 1;
 	if (pfc_queue_get(p, ifindex))
 		w->note = queue_note_class(prio);
 	else

@@ -267,7 +267,7 @@ enum pfc_state {
 struct pfc_obey {
 	__u64 until_ns; /* when the pause ends; 0: there is none */
 	__u64 since_ns; /* when it began */
-	__u64 heard_ns; /* time of the last frame that names the class */
+	__u64 heard_ns; /* time of the last frame that names the class, but for an XON after another */
 	__u32 state;	/* as of that frame */
 	__u32 pad;
 };
@@ -301,6 +301,8 @@ static inline enum pfc_heard pfc_hear(struct pfc_obey *o, const struct pfc_obey_
 	enum pfc_state was = pfc_state(o, p, now_ns);
 	int known = o->state == PFC_STORM;
 
+	if (!quanta && o->state == PFC_RESUMED)
+		return PFC_RESUMES_NONE;
 	o->heard_ns = now_ns;
 	if (!quanta) {
 		o->until_ns = 0;
@@ -317,6 +319,23 @@ static inline enum pfc_heard pfc_hear(struct pfc_obey *o, const struct pfc_obey_
 	o->until_ns = now_ns + pfc_quanta_ns(quanta, p->bps);
 	o->state = PFC_PAUSED;
 	return was == PFC_PAUSED ? PFC_REFRESHES : PFC_PAUSES;
+}
+
+/* When the last pause ended: now, if one is in force; 0: there was none. */
+static inline __u64 pfc_ended(const struct pfc_obey *o, const struct pfc_obey_params *p, __u64 now_ns)
+{
+	switch (pfc_state(o, p, now_ns)) {
+	case PFC_PAUSED:
+		return now_ns;
+	case PFC_EXPIRED:
+		return o->until_ns;
+	case PFC_RESUMED:
+		return o->heard_ns;
+	case PFC_STORM:
+		return o->since_ns + p->storm_ns;
+	default:
+		return 0;
+	}
 }
 
 /* The port went down: pauses from its neighbour are void. */

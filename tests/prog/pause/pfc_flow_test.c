@@ -106,6 +106,37 @@ Test(pfc_flow, plain_packet__leaves_at_the_end_of_the_pause)
 	expect_counted(STAT_TX_NO_PEER, STAT_PFC_HELD);
 }
 
+/* Its telemetry waits here with its packets: nobody could answer. */
+Test(pfc_flow, paused_flow__is_not_silent)
+{
+	struct ip_spec s = { .payload = 1000, .tos = TOS };
+	struct frame in = frame_of(s);
+	struct host h;
+	struct flow f;
+	int i;
+
+	port_obeys(MODE_ENFORCE);
+	hosts_strip();
+	run(EGRESS, &in);
+	expect_counted(STAT_TX_DATA);
+	pause_for(50 * MS);
+	for (i = 0; i < 3; i++) {
+		fixture("the pause began %d ms ago, for 50 ms", i * 100);
+		f = flow_get(s);
+		f.beside.unanswered = FLOW_SILENT - 1;
+		f.tx.asked = (clock_ns() - 150 * MS) >> FLOW_ASKED_SHIFT;
+		flow_set(s, &f);
+		h = host_get(0, HOST_B);
+		h.unanswered_ns = clock_ns() - 150 * MS;
+		host_set(0, HOST_B, &h);
+		run(EGRESS, &in);
+		world_ended();
+		expect_eq(flow_get(s).tx.flags & FLOW_F_TELEM, i < 2 ? FLOW_F_TELEM : 0);
+		expect_eq(host_get(0, HOST_B).capable, i < 2);
+		clock_pass(100 * MS);
+	}
+}
+
 Test(pfc_flow, switch_port__holds_what_it_forwards)
 {
 	struct frame in = udp(.payload = 100, .tos = TOS), other = udp(.payload = 100);

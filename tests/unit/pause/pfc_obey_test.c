@@ -69,6 +69,25 @@ Test(pfc_obey, pfc_hear__xon_ends_a_pause_and_is_told_from_its_end)
 	cr_expect_eq(pfc_hear(&o, &p, START + 2 * MS, 0), PFC_RESUMES_NONE);
 }
 
+Test(pfc_obey, pfc_ended__is_when_the_last_pause_ended)
+{
+	struct pfc_obey_params p = obey_params(BPS);
+	struct pfc_obey o = {};
+	__u64 until;
+
+	cr_expect_eq(pfc_ended(&o, &p, START), 0);
+	pfc_hear(&o, &p, START, 65535);
+	cr_expect_eq(pfc_ended(&o, &p, START + 1000), START + 1000, "it lasts");
+	pfc_hear(&o, &p, START + 2000, 0);
+	pfc_hear(&o, &p, START + 3000, 0);
+	cr_expect_eq(pfc_ended(&o, &p, START + MS), START + 2000, "by the first XON");
+	pfc_hear(&o, &p, START + MS, 65535);
+	until = o.until_ns;
+	cr_expect_eq(pfc_ended(&o, &p, until + MS), until, "it ran out");
+	pfc_forget(&o);
+	cr_expect_eq(pfc_ended(&o, &p, until + MS), 0);
+}
+
 /* 65535 quanta again and again, without end. */
 Test(pfc_obey, pfc_hear__a_storm_ends_in_its_own_state)
 {
