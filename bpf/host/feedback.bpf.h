@@ -269,18 +269,6 @@ VERIFIED_ONCE int feedback_decide(struct flow *f, const struct feedback *fb, str
 	return kind;
 }
 
-/* The time in the queues that the hops report, ns. */
-static inline __u32 feedback_queue_ns(const struct hpcc_ack *ack)
-{
-	__u64 ns = 0;
-	int i;
-
-	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++)
-		if (ack->hop[i].qlen_bytes && ack->hop[i].bps)
-			ns += ack->hop[i].qlen_bytes * 8 * NSEC_PER_SEC / ack->hop[i].bps;
-	return ns < NSEC_PER_SEC ? ns : NSEC_PER_SEC;
-}
-
 /* The floor of W beside rivals at the last hop. n: flows of ours there. */
 static inline q12_t feedback_floor(struct flow *f, const struct feedback *fb, const struct hpcc_ack *ack)
 {
@@ -345,7 +333,7 @@ VERIFIED_ONCE int feedback_bounds(struct flow *f, const struct feedback *fb, con
 	s->full = f->cc.u >= f->params.eta;
 	s->flows = f->path.flows_fixed ? 0 : fb->flows;
 	s->rtt_ns = feedback_is_timed(f, fb, bare) ? s->rtt_ns : 0;
-	s->queue_ns = !bare && (s->rtt_ns || s->full) ? feedback_queue_ns(ack) : 0;
+	s->queue_ns = !bare && (s->rtt_ns || s->full) ? hpcc_queue_ns(ack) : 0;
 	s->clock = !!fb->clock;
 	s->there = fb->clock - (__u32)((fb->rx_ns - s->rtt_ns) >> WIRE_CLOCK_SHIFT);
 	if (ceiling_feedback(&f->ceiling, &f->params, s))

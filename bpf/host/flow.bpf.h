@@ -26,6 +26,7 @@
 #include "sluice/cc/companion.h"
 #include "sluice/cc/first.h"
 #include "sluice/cc/hpcc.h"
+#include "sluice/cc/slack.h"
 #include "sluice/once.h"
 #include "sluice/pacer.h"
 #include "sluice/types.h"
@@ -181,25 +182,15 @@ static inline __u64 flow_bottleneck_bps(const struct hpcc_state *st)
 
 /* Segments that a receiver with delayed ACKs has got and not acknowledged yet. */
 #define DELAYED_ACK_SEGMENTS 1
-#define FLOW_BURST_NS (1000 * 1000ULL) /* of R, which TSO makes one packet of */
 
-/*
- * Bytes under way beyond a window of w that R paces. TCP sends bursts of a millisecond of R (TSO), and one that is being
- * sent, received and acknowledged makes the round trip longer than T: a window of R * T holds the flow below R. One
- * flow of 100 Mbit/s and 4 ms used .860 of its port, and no queue stood; with this .961. Not while a queue stands or the
- * first U are measured (16 flows that began at once got 100 packets more into the queue), and not with HierCC, whose
- * window also bounds the VOQ. w < 2^27
- */
+/* Bytes under way beyond a window of w (slack.h). None with HierCC, whose window also bounds the VOQ. w < 2^27 */
 static inline __u64 flow_slack_bytes(const struct flow *f, __u64 w)
 {
-	__u64 burst = f->params.t_ns <= 4 * FLOW_BURST_NS ? w / 4 : w * FLOW_BURST_NS / f->params.t_ns;
-
 	if (f->rival.queue_ns)
 		return 2 * f->params.packet + hpcc_bdp_bytes(f->cc.rate_bps, f->rival.queue_ns + f->rival.queue_ns / 4);
-	if (f->rx.feedbacks < COMPANION_FIRST || f->rx.form != RX_HOPS || f->cc.u >= Q24_ONE || f->path.hiercc ||
-	    f->ceiling.w)
+	if (f->rx.form != RX_HOPS || f->path.hiercc || f->ceiling.w)
 		return 0;
-	return burst < FLOW_BURST_BYTES ? burst : FLOW_BURST_BYTES;
+	return slack_bytes(&f->cc, f->params.t_ns, w, f->rx.feedbacks);
 }
 
 static inline int flow_trylock(struct flow *f)

@@ -249,6 +249,18 @@ static inline __u32 hpcc_queue(const struct hpcc_ack *ack)
 	return qlen;
 }
 
+/* The time in the queues that the hops report, ns, at most a second. */
+static inline __u32 hpcc_queue_ns(const struct hpcc_ack *ack)
+{
+	__u64 ns = 0;
+	int i;
+
+	for (i = 0; i < HPCC_MAX_HOPS && i < ack->hops; i++)
+		if (ack->hop[i].qlen_bytes && ack->hop[i].bps)
+			ns += ack->hop[i].qlen_bytes * 8 * NSEC_PER_SEC / ack->hop[i].bps;
+	return ns < NSEC_PER_SEC ? ns : NSEC_PER_SEC;
+}
+
 /*
  * The number of feedbacks that one stands for: s counts ACKs of two packets, and if telemetry comes once per RTT a
  * decrease every s feedbacks would be one every s RTTs. Between two feedbacks Wc * gap / T was sent. Wc < 2^39, gap
