@@ -44,6 +44,18 @@ struct range {
 	uint64_t from, to;
 };
 
+/* The scheme sluice, besides hpcc_state and ceiling: as in the kernel, parameters are a flow's own. */
+struct sluice_flow {
+	struct hpcc_params params;
+	uint32_t flows; /* N in force; 0: the scenario's */
+	uint32_t feedbacks;
+	uint64_t window_at, lost; /* position at which the window began whose losses are counted, and those, in bytes */
+	uint8_t own_port;	  /* certainty that the receiver's port is the bottleneck */
+	/* receiver */
+	uint32_t mark, counted; /* epoch in which it was counted, and N by then */
+	uint64_t count_ns;	/* when it is counted next */
+};
+
 struct sim_flow {
 	uint32_t from, to;	    /* hosts */
 	uint32_t group;		    /* index of its workload entry */
@@ -77,6 +89,7 @@ struct sim_flow {
 		struct timely timely;
 		struct tcp tcp;
 		struct rx_state rx; /* Rx-HPCC, at the receiver */
+		struct sluice_flow sluice;
 	};
 	/* receiver */
 	uint64_t rcv_nxt;
@@ -95,10 +108,11 @@ struct host_rules {
 	uint32_t ack;	      /* bytes of an ACK */
 	uint32_t ack_every;   /* packets per ACK */
 	uint64_t ack_late_ns; /* how long an ACK waits for another packet */
-	uint32_t burst;	      /* packets that leave back to back, as the stack makes them from one large packet */
-	uint32_t stamps;      /* packets of a burst, from the first on, that carry telemetry */
-	uint32_t slack;	      /* packets beyond the window, as TCP needs one for delayed ACKs */
-	uint64_t late_ns;     /* departures are late by up to this: a timer's slack */
+	uint32_t
+		burst; /* packets that leave back to back, as the stack makes them from one large packet; 0: as Linux does */
+	uint32_t stamps;  /* packets of a burst, from the first on, that carry telemetry */
+	uint32_t slack;	  /* packets beyond the window, as TCP needs one for delayed ACKs */
+	uint64_t late_ns; /* departures are late by up to this: a timer's slack */
 	uint64_t rto_ns;
 	int selective; /* out-of-order data is kept */
 	int windows;   /* 0: flows are held by rates only */

@@ -9,6 +9,9 @@
 #include "sim/host.h"
 #include "sluice/pacer.h"
 
+#define BURST_BYTES 65536
+#define BURST_RTT_SHIFT 19 /* tcp_tso_rtt_log, of ns */
+
 struct sim_host {
 	uint32_t port;
 	uint32_t first, last;			  /* waiting control packets */
@@ -82,6 +85,26 @@ void flow_rate_changed(uint32_t i)
 }
 
 /*
+ * Packets of a burst. Linux makes one packet of what leaves within a millisecond, and of more where round trips are short, but
+ * of 64 KB and half a window at most (tcp_tso_autosize(), tcp_cwnd_test()).
+ */
+static uint32_t flow_burst(const struct sim_flow *f)
+{
+	uint64_t bps = flow_bps(f), packet = host_rules.payload + host_rules.header, bytes = BURST_BYTES, shift;
+
+	if (host_rules.burst)
+		return host_rules.burst;
+	shift = scheme_rules.hpcc.t_ns >> BURST_RTT_SHIFT;
+	if (bps)
+		bytes = (bps >> 13) + (shift < 16 ? BURST_BYTES >> shift : 0);
+	if (bytes > BURST_BYTES)
+		bytes = BURST_BYTES;
+	if (f->window && bytes > f->window / 2)
+		bytes = f->window / 2;
+	return bytes > packet ? bytes / packet : 1;
+}
+
+/*
  * The packets of a burst leave back to back; then the flow waits for their time at its rate. A late timer delays one
  * burst, not the later ones.
  */
@@ -96,7 +119,7 @@ static void flow_pace(struct sim_flow *f, struct sim_packet *packet)
 	packet->carries = !carriage_rules.companions && f->in_burst < host_rules.stamps;
 	f->left_ns = f->paced_ns;
 	f->paced_ns += pacer_cost_ns(packet->bytes, flow_bps(f));
-	if (++f->in_burst < host_rules.burst)
+	if (++f->in_burst < flow_burst(f))
 		return;
 	f->in_burst = 0;
 	f->late_ns = host_rules.late_ns ? random_part() * host_rules.late_ns : 0;
@@ -174,7 +197,8 @@ uint32_t host_next(uint32_t number)
 		if (port_is_paused(&net.ports[h->port], f->class))
 			continue; /* the end of the pause checks again */
 		p = flow_send(i);
-		if (carriage_rules.at_data && carriage_is_due(f))
+		/* Behind a burst, which is one packet where companions are made. */
+		if (carriage_rules.at_data && (!f->in_burst || !flow_may_send(f)) && carriage_is_due(f))
 			control_queue(h, companion_new(i));
 		h->turn = at + 1;
 		if (!flow_may_send(f))
@@ -284,10 +308,10 @@ void sender_take(uint32_t p)
 			flow_rewind(ack.flow, ack.seq, 0);
 			return;
 		}
-		if (scheme->loss)
-			scheme->loss(f, 0);
 		f->hole = ack.seq;
 		f->hole_end = ack.told > ack.seq + host_rules.payload ? ack.told - host_rules.payload : ack.seq;
+		if (scheme->loss)
+			scheme->loss(f, 0);
 	}
 	flow_ready(ack.flow);
 }

@@ -47,6 +47,7 @@ struct sim_packet {
 	uint64_t due_ns;	     /* on a wire: its arrival */
 	uint64_t hop[HPCC_MAX_HOPS]; /* telem_pack() */
 	uint32_t payload;
+	uint32_t flows;		       /* N, as its receiver counts it */
 	uint32_t voq_total, voq_flows; /* S and F */
 	uint32_t credit_total;	       /* total granted to its VOQ */
 	uint16_t credit_at;	       /* time of that grant */
@@ -133,6 +134,7 @@ extern struct net_ends net_ends;
 /* The behaviour of all switches. */
 struct switch_rules {
 	int stamp_enqueue; /* telemetry shows the moment when a packet enters the queue */
+	int stamp_none;
 	int rx_rate; /* telemetry counts the bytes that came in for the port, not those that left (HPCC, section 3.4) */
 	int ecn;
 	int pfc, predict;

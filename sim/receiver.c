@@ -132,6 +132,8 @@ static void data_take(uint32_t host, uint32_t p)
 	uint64_t end = packet->seq + packet->payload;
 	int late = packet->seq > f->rcv_nxt;
 
+	if (scheme->seen)
+		scheme->seen(f, packet);
 	if (packet->kind == PACKET_COMPANION) {
 		companion_answer(host, packet);
 		return;

@@ -38,40 +38,51 @@ static void *entry_find(const struct config_key *list, void *of, const char *nam
 	return NULL;
 }
 
-/* "topology.hosts=32", "loads.mice.size=10KB". Returns 0, or -1 with a message. */
-static int override(struct scenario *s, const char *text)
+/* The key of "topology.hosts=32" or "loads.mice.size=10KB", and the struct that it is in. NULL: there is no such key. */
+static const struct config_key *key_at(struct scenario *s, const char *text, void **of)
 {
 	const struct config_table *t = &scenario_top;
 	const struct config_key *k = NULL;
 	const char *at = text, *value = strchr(text, '=');
-	void *of = s, *old;
-	char advice[192];
 	size_t length;
 
+	*of = s;
 	while (value && t) {
 		length = strcspn(at, ".=");
 		k = key_find(t, at, length);
 		if (!k)
-			break;
+			return NULL;
 		at += length + 1;
 		t = k->table;
 		if (!t || !t->size)
 			continue;
 		length = strcspn(at, ".=");
-		of = at < value ? entry_find(k, of, at, length) : NULL;
-		if (!of)
-			break;
+		*of = at < value ? entry_find(k, *of, at, length) : NULL;
+		if (!*of)
+			return NULL;
 		at += length + 1;
 	}
-	if (!k || !of || t || at != value + 1) {
+	return value && at == value + 1 ? k : NULL;
+}
+
+/* Returns 0, or -1 with a message. */
+static int override(struct scenario *s, const char *text)
+{
+	void *of, *old;
+	const struct config_key *k = key_at(s, text, &of);
+	const char *value;
+	char advice[192];
+
+	if (!k) {
 		msg("'%s': no such key: write SECTION.KEY=VALUE, for example topology.hosts=32 or loads.0.size=10KB; "
 		    "sluice-sim --list-keys names all",
 		    text);
 		return -1;
 	}
+	value = strchr(text, '=') + 1;
 	old = k->kind == &config_string ? *(void **)field_at(of, &k->field) : NULL;
-	if (k->kind->parse(k, value + 1, of)) {
-		msg("'%s': %s is not %s: write %s", text, value + 1, k->range ?: "one of its words",
+	if (k->kind->parse(k, value, of)) {
+		msg("'%s': %s is not %s: write %s", text, value, k->range ?: "one of its words",
 		    config_key_advice(k, advice, sizeof(advice)));
 		return -1;
 	}
@@ -79,24 +90,59 @@ static int override(struct scenario *s, const char *text)
 	return 0;
 }
 
+/* A file that is being read. */
+struct reading {
+	struct tables tables;
+	const char *scheme; /* by the command line; NULL: by the file */
+};
+
+/* What the scheme implies is taken for keys that the file leaves out. The command line comes after that. */
+static int scheme_imply(struct tables *t, void *into)
+{
+	struct scenario *s = into;
+	const char *name = ((struct reading *)t)->scheme ?: s->scheme, *const * implied;
+	const struct scheme *scheme = scheme_find(name);
+	const struct config_key *k;
+	void *of;
+
+	if (!scheme) {
+		msg("scheme '%s' is not known: sluice-sim --list-schemes names them", name);
+		return -EINVAL;
+	}
+	for (implied = scheme->implied; implied && *implied; implied++) {
+		k = key_at(s, *implied, &of);
+		if (!tables_has(t, field_at(of, &k->field)) && override(s, *implied))
+			return -EINVAL;
+	}
+	return 0;
+}
+
 struct scenario *scenario_load(const char *path, char **overrides, int count)
 {
-	struct tables t = {
-		.path = path,
-		.top = &scenario_top,
-		.kind = "scenario",
-		.instead = "name another file",
-		.page = "docs/simulator.md",
+	struct reading r = {
+		.tables = {
+			.path = path,
+			.top = &scenario_top,
+			.kind = "scenario",
+			.instead = "name another file",
+			.page = "docs/simulator.md",
+			.check = scheme_imply,
+		},
 	};
 	struct scenario *s = calloc(1, sizeof(*s));
-	int err = s ? tables_load(&t, s) : -ENOMEM, i;
+	int err, i;
 
+	for (i = 0; i < count; i++)
+		if (!strncmp(overrides[i], "scheme=", strlen("scheme=")))
+			r.scheme = overrides[i] + strlen("scheme=");
+	err = s ? tables_load(&r.tables, s) : -ENOMEM;
 	if (err == -ENOMEM)
 		msg("%s: %s", path, strerror(ENOMEM));
 	for (i = 0; i < count && !err; i++)
 		err = override(s, overrides[i]);
-	if (!err && !scheme_find(s->scheme)) {
-		msg("scheme '%s' is not known: sluice-sim --list-schemes names them", s->scheme);
+	if (!err && !s->hpcc.flows && !scheme_find(s->scheme)->seen) {
+		msg("hpcc.flows: auto: with the scheme %s nobody counts flows: write a number, or scheme=sluice",
+		    s->scheme);
 		err = -EINVAL;
 	}
 	if (!err)

@@ -15,7 +15,9 @@ static const struct word topology_words[] = {
 static const struct word load_words[] = {
 	{ "flows", LOAD_FLOWS }, { "incast", LOAD_INCAST }, { "poisson", LOAD_POISSON }, {}
 };
-static const struct word stamp_words[] = { { "dequeue", STAMP_DEQUEUE }, { "enqueue", STAMP_ENQUEUE }, {} };
+static const struct word stamp_words[] = {
+	{ "dequeue", STAMP_DEQUEUE }, { "enqueue", STAMP_ENQUEUE }, { "none", STAMP_NONE }, {}
+};
 static const struct word pause_words[] = { { "none", PAUSE_NONE }, { "pfc", PAUSE_PFC }, { "ppfc", PAUSE_PPFC }, {} };
 static const struct word hiercc_kind_words[] = {
 	{ "off", HIERCC_OFF }, { "credit", HIERCC_CREDIT }, { "rates", HIERCC_RATES }, {}
@@ -36,6 +38,13 @@ static const struct word moment_words[] = { { "ack", MOMENT_ACK }, { "data", MOM
 						  .range = "a number from " #least " to " #greatest, \
 						  .refusal = "is not from " #least " to " #greatest, \
 						  .example = is ?: #least, .meaning = what           \
+	}
+/* Or the word auto, which is 0. */
+#define AUTO(name, member, greatest, is, what)                                                                      \
+	{                                                                                                           \
+		name, &config_flows, AT(member),                                                                    \
+			.min = 1, .max = greatest, .preset = is, .range = "auto, or a number from 1 to " #greatest, \
+			.refusal = "is neither auto nor from 1 to " #greatest, .example = is, .meaning = what       \
 	}
 #define SPEED(name, member, is, what)                                                                       \
 	{                                                                                                   \
@@ -82,7 +91,7 @@ static const struct config_key topology_keys[] = {
 static const struct config_key switch_keys[] = {
 	BYTES("buffer", sw.buffer, "32MB", "shared by all ports of a switch, without headroom"),
 	WORD("stamp", sw.stamp, stamp_words, "dequeue",
-	     "when telemetry is taken: as in the papers, or as clsact does it"),
+	     "when telemetry is taken: as in the papers, or as clsact does it; none: switches stamp nothing"),
 	{ "rx_rate", &config_word, AT(sw.rx_rate), .words = flag_words, .preset = "false",
 	  .meaning = "telemetry tells what came in for a port, not what left it (HPCC, section 3.4)" },
 	WORD("pause", sw.pause, pause_words, "pfc", "what keeps the buffer from running over"),
@@ -112,7 +121,8 @@ static const struct config_key host_keys[] = {
 	COUNT("ack", host.ack, 20, 1500, "102", "bytes of an ACK"),
 	COUNT("ack_every", host.ack_every, 1, 1000, "1", "packets of which one is acknowledged"),
 	TIME("ack_late", host.ack_late_ns, "40ms", "an ACK waits for so long for another packet"),
-	COUNT("burst", host.burst, 1, 1000, "1", "packets that leave in a row, as GSO makes them of one large packet"),
+	AUTO("burst", host.burst, 1000, "1",
+	     "packets that leave in a row, as GSO makes them of one large packet; auto: by rate and window, as Linux does"),
 	COUNT("stamps", host.stamps, 0, 1000, "1000", "packets of a burst, from its first on, that carry telemetry"),
 	WORD("carriage", host.carriage, carriage_words, "packet",
 	     "what carries telemetry: each packet of data, or companions beside them"),
@@ -146,7 +156,8 @@ static const struct config_key hpcc_keys[] = {
 	COUNT("max_stage", hpcc.max_stage, 0, 255, "5", "additive increases in a row before a multiplicative one"),
 	WORD("stages", hpcc.stages, stages_words, "time",
 	     "what max_stage counts. time: round trips of T; rounds: rounds of feedback, as Algorithm 1 is printed"),
-	COUNT("flows", hpcc.flows, 1, 16777216, "100", "N: W_AI is W_init (1 - eta) / N"),
+	AUTO("flows", hpcc.flows, 16777216, "100",
+	     "N: W_AI is W_init (1 - eta) / N. auto, with the scheme sluice: as receivers count it, 12 before that"),
 	WORD("vai", hpcc.vai, vai_preset_words, "derived",
 	     "vai-sf: its parameters, derived from W_init and flows, or the paper's"),
 	COUNT("vai_every", hpcc.vai_every, 1, 10000, NULL,
@@ -250,7 +261,7 @@ static const struct config_key top_keys[] = {
 	SECTION("companion", companion_keys),
 	{ "scheme", &config_string, FIELD(struct scenario, scheme), .most = 40, .preset = "hpcc",
 	  .range = "a scheme: sluice-sim --list-schemes names them", .example = "hpcc",
-	  .meaning = "congestion control of all flows" },
+	  .meaning = "congestion control of all flows; some, as sluice, come with other defaults of other keys" },
 	SECTION("hpcc", hpcc_keys),
 	SECTION("dcqcn", dcqcn_keys),
 	SECTION("hiercc", hiercc_keys),

@@ -5,6 +5,7 @@
 #include "sim/rivals.h"
 #include "sim/rtt.h"
 #include "sim/scheme.h"
+#include "sim/sluice.h"
 #include "sluice/cc/swift.h"
 
 static struct swift_params swift;
@@ -21,29 +22,12 @@ static void core_begin(struct sim_flow *f)
 	control_output(f);
 }
 
-/* The same conversion of an echo as feedback_ack_make() in bpf/host/feedback.bpf.h. */
-static void hpcc_ack_of(const struct sim_flow *f, const struct sim_packet *p, struct hpcc_ack *ack)
-{
-	uint32_t i;
-
-	*ack = (struct hpcc_ack){
-		.seq = p->told,
-		.snd_nxt = f->snd_nxt,
-		.path_id = p->path_id & 0xfff,
-		.hops = p->hops,
-		.gap_ns = f->fb_rx_ns ? (int64_t)(p->rx_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN,
-		.random = scheme->variant == HPCC_PROBABILISTIC ? random_u32() : 0,
-	};
-	for (i = 0; i < p->hops; i++)
-		ack->hop[i] = telem_unpack(p->hop[i]);
-}
-
 static void hpcc_on_ack(struct sim_flow *f, const struct sim_packet *p)
 {
 	struct hpcc_ack ack;
 	enum hpcc_kind kind;
 
-	hpcc_ack_of(f, p, &ack);
+	control_ack_of(f, p, &ack);
 	rtt_on_ack(f, p, &ack);
 	if (scheme_rules.per_ack)
 		f->cc.last_update_seq = f->cc.last_update_seq ? 1 : 0;
@@ -130,7 +114,7 @@ static uint64_t rx_on_arrival(struct sim_flow *f, const struct sim_packet *p)
 	struct hpcc_ack ack;
 	int report;
 
-	hpcc_ack_of(f, p, &ack);
+	control_ack_of(f, p, &ack);
 	ack.gap_ns = f->fb_rx_ns ? (int64_t)(engine.now_ns - f->fb_rx_ns) : HPCC_GAP_UNKNOWN;
 	f->fb_rx_ns = engine.now_ns;
 	rx_new_int(&f->rx, &scheme_rules.hpcc, &ack, engine.now_ns, &report);
@@ -149,6 +133,8 @@ static void rx_on_ack(struct sim_flow *f, const struct sim_packet *p)
 #define SWIFT(v) .begin = swift_begin, .ack = swift_on_ack, .variant = v
 
 const struct scheme schemes[] = {
+	{ "sluice", .begin = sluice_begin, .ack = sluice_ack, .loss = sluice_loss, .sent = sluice_sent,
+	  .seen = sluice_seen, .telemetry = 1, .implied = sluice_implied },
 	{ "hpcc", HPCC(HPCC_PLAIN) },
 	{ "hpcc-rx", .begin = rx_begin, .ack = rx_on_ack, .arrive = rx_on_arrival, .telemetry = 1 },
 	{ "hpcc-high-ai", HPCC(HPCC_HIGH_AI) },
@@ -178,4 +164,17 @@ const struct scheme *scheme_find(const char *name)
 		if (!strcmp(s->name, name))
 			return s;
 	return NULL;
+}
+
+void schemes_list(FILE *to)
+{
+	const char *const *implied;
+	const struct scheme *s;
+
+	for (s = schemes; s->name; s++) {
+		fputs(s->name, to);
+		for (implied = s->implied; implied && *implied; implied++)
+			fprintf(to, "%c%s", implied == s->implied ? '\t' : ' ', *implied);
+		fputc('\n', to);
+	}
 }

@@ -25,6 +25,7 @@
 #include "sim/scenario_keys.h"
 #include "sim/scheme.h"
 #include "sim/series.h"
+#include "sim/sluice.h"
 #include "sim/switch.h"
 #include "sim/voq.h"
 
@@ -90,7 +91,7 @@ static const event_handler handlers[EVENT_KINDS] = {
 	[EVENT_LOAD] = load_on_next,	     [EVENT_KICK] = port_kick,
 	[EVENT_PAUSE] = net_on_pause,	     [EVENT_SWITCH] = net_on_round,
 	[EVENT_MEASURE] = measure_on_sample, [EVENT_VOQ] = net_on_voq,
-	[EVENT_GRANT] = grant_on_round,     [EVENT_CREDIT] = grant_on_message,
+	[EVENT_GRANT] = grant_on_round,	     [EVENT_CREDIT] = grant_on_message,
 	[EVENT_RATE] = voq_on_rate,	     [EVENT_ACK] = receiver_on_ack,
 };
 
@@ -106,6 +107,7 @@ static void rules_take(const struct scenario *s)
 	scheme = scheme_find(s->scheme);
 	rules = (struct switch_rules){
 		.stamp_enqueue = s->sw.stamp == STAMP_ENQUEUE,
+		.stamp_none = s->sw.stamp == STAMP_NONE,
 		.rx_rate = s->sw.rx_rate,
 		.ecn = scheme->ecn,
 		.pfc = s->sw.pause != PAUSE_NONE,
@@ -194,8 +196,10 @@ static void scheme_take(const struct scenario *s)
 	p->eta = s->hpcc.eta * Q24_ONE;
 	p->max_stage = s->hpcc.max_stage;
 	p->stages = s->hpcc.stages;
-	hpcc_params_flows(p, s->hpcc.flows, 0);
-	scheme_rules.told = (s->hpcc.flows * 2 + 2) / 3;
+	scheme_rules.count = !s->hpcc.flows && !s->hpcc.w_ai;
+	scheme_rules.flows = s->hpcc.flows ?: RX_FLOWS_EXPECTED;
+	hpcc_params_flows(p, scheme_rules.flows, 0);
+	scheme_rules.told = (scheme_rules.flows * 2 + 2) / 3;
 	if (s->hpcc.w_ai) {
 		p->w_ai = q12_from_bytes(s->hpcc.w_ai);
 		p->chance = 0;
@@ -228,6 +232,7 @@ static int simulate(const struct scenario *s, const struct wanted *w)
 	if (memory_check(s, 0) || topology_build(s))
 		return EXIT_USAGE;
 	hosts_begin();
+	sluice_hosts_begin();
 	switches_begin();
 	rtt_begin(s, scheme_take);
 	scheme_take(s);
@@ -259,6 +264,7 @@ static int simulate(const struct scenario *s, const struct wanted *w)
 	loads_end();
 	measure_end();
 	hosts_end();
+	sluice_hosts_end();
 	grants_end();
 	voqs_end();
 	racks_end();
@@ -270,7 +276,6 @@ static int simulate(const struct scenario *s, const struct wanted *w)
 
 int main(int argc, char **argv)
 {
-	const struct scheme *list;
 	struct wanted wanted = {};
 	struct scenario *s;
 	int status, o;
@@ -297,8 +302,7 @@ int main(int argc, char **argv)
 			tables_list(stdout, &scenario_top);
 			return EXIT_DONE;
 		case OPTION_SCHEMES:
-			for (list = schemes; list->name; list++)
-				puts(list->name);
+			schemes_list(stdout);
 			return EXIT_DONE;
 		default:
 			sim_usage(stderr);

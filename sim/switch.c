@@ -14,10 +14,9 @@
 
 static void stamp(struct sim_port *p, struct sim_packet *packet)
 {
-	if (!packet->carries || !packet->class || packet->hops >= HPCC_MAX_HOPS)
+	if (rules.stamp_none || !packet->carries || !packet->class || packet->hops >= HPCC_MAX_HOPS)
 		return;
-	if (credit_rules.on && credit_rules.port_free && rack_has_port(p->node, p - net.ports) &&
-	    packet->voq_flows)
+	if (credit_rules.on && credit_rules.port_free && rack_has_port(p->node, p - net.ports) && packet->voq_flows)
 		return;
 	/* Bytes that came in for a port are those that have left it, plus those that still wait. */
 	packet->hop[packet->hops++] = telem_pack(p->speed, engine.now_ns, p->tx_bytes + (rules.rx_rate ? p->bytes : 0),

@@ -2,10 +2,10 @@
 /* Values derived from the configuration: the parameters of the data plane, and times that are not configured. */
 #include <string.h>
 #include "lib/config/check.h"
+#include "sluice/cc/rx.h"
 #include "sluice/pause/ppfc.h"
 #include "sluice/wire/wire.h"
 
-#define CONFIG_FLOWS 12 /* N if nobody counts: see docs/limits.md */
 #define CONFIG_LIMIT_NS (100 * 1000 * 1000ULL)
 #define CONFIG_LIMIT_ROUNDS 64
 #define CONFIG_PERIOD_NS (100 * 1000ULL) /* shorter is not worth the wake-ups */
@@ -168,7 +168,7 @@ struct peer config_peer_value(const struct config *c, const struct config_peer *
 		.t_changes = p->rtt_changes,
 		.eta = c->eta * Q24_ONE,
 		.w_ai = q12_from_bytes(c->w_ai_bytes),
-		.flows = c->flows ?: CONFIG_FLOWS,
+		.flows = c->flows ?: RX_FLOWS_EXPECTED,
 		.flows_fixed = c->flows || c->w_ai_bytes,
 		.feedback = p->feedback,
 		.max_stage = c->hpcc.max_stage,

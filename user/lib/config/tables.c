@@ -26,6 +26,7 @@
 struct config_line {
 	const void *value; /* a field of the struct */
 	unsigned int line;
+	bool given; /* the file has its key; otherwise the line is that of the section or entry */
 };
 
 /* A table of the file that is being read: a section, or an entry of a list. */
@@ -129,7 +130,7 @@ static int document_read(struct tables *t)
 /* ---- 2. ---- */
 
 /* Keeps the line of a value. Without memory for that its messages have none. */
-static void line_keep(struct tables *t, const void *value, const yaml_node_t *n)
+static void line_keep(struct tables *t, const void *value, const yaml_node_t *n, bool given)
 {
 	unsigned int count = t->lines_count;
 	struct config_line *lines = t->lines;
@@ -138,7 +139,7 @@ static void line_keep(struct tables *t, const void *value, const yaml_node_t *n)
 		lines = realloc(lines, (2 * count ?: 1) * sizeof(*lines));
 	if (!lines)
 		return;
-	lines[count] = (struct config_line){ value, n->start_mark.line + 1 };
+	lines[count] = (struct config_line){ value, n->start_mark.line + 1, given };
 	t->lines = lines;
 	t->lines_count++;
 }
@@ -155,6 +156,16 @@ static unsigned int line_of(const struct tables *t, const void *at)
 		if (t->lines[i].value == at)
 			return t->lines[i].line;
 	return 0;
+}
+
+bool tables_has(const struct tables *t, const void *at)
+{
+	unsigned int i;
+
+	for (i = 0; i < t->lines_count; i++)
+		if (t->lines[i].value == at)
+			return t->lines[i].given;
+	return false;
 }
 
 int config_bad(struct tables *t, const void *at, const char *fmt, ...)
@@ -346,7 +357,7 @@ static int key_take(struct tables *t, const struct place *p, const struct config
 	else if (*p->where) /* what the top lacks has no line */
 		at = p->n;
 	if (at && k->field.size)
-		line_keep(t, field_at(p->of, &k->field), at);
+		line_keep(t, field_at(p->of, &k->field), at, pair);
 	if (n && k->given.size)
 		field_set(p->of, &k->given, 1);
 	if (k->kind->parse)

@@ -28,6 +28,8 @@ int tables_load(struct tables *t, void *into);
  * line; if the file lacks the key, the line is that of its section or entry. Only until tables_load() returns.
  */
 int config_bad(struct tables *t, const void *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Whether the file has the key of that field. Only until tables_load() returns. */
+bool tables_has(const struct tables *t, const void *at);
 /* Prints the keys, one a line: name, values, default, effect of SIGHUP, meaning. */
 void tables_list(FILE *to, const struct config_table *top);
 /* Frees the memory that the values own, not the struct. */
