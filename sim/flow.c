@@ -13,7 +13,10 @@ uint64_t flow_wire_bytes(uint64_t payload)
 
 uint64_t flow_inflight(const struct sim_flow *f)
 {
-	return flow_wire_bytes(f->snd_nxt) - flow_wire_bytes(f->snd_una);
+	uint64_t out = flow_wire_bytes(f->snd_nxt) - flow_wire_bytes(f->snd_una);
+	uint64_t away = flow_wire_bytes(f->sacked) + flow_wire_bytes(f->hole_end - f->hole);
+
+	return out > away ? out - away : 0;
 }
 
 uint64_t flow_ideal_ns(const struct sim_flow *f)

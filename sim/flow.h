@@ -7,7 +7,8 @@
  *  1. A flow sends while less than its window is in flight, each packet at its departure: a packet's time at its rate
  *     after the previous one. Flows of a host take turns.
  *  2. The receiver acknowledges each packet, or every few; the ACK brings telemetry and mark back. Out-of-order data is
- *     kept (selective repeat) or discarded (go-back-N), and a NACK tells where to restart.
+ *     discarded (go-back-N), and a NACK tells where to restart; or it is kept (selective repeat), and each answer is a NACK that
+ *     tells the first hole and how much is kept, as SACK does, until there is no hole.
  *  3. A scheme (scheme.h) turns the content of an ACK into window and rate.
  */
 #include <stdint.h>
@@ -63,15 +64,17 @@ struct sim_flow {
 	uint64_t start_ns, done_ns; /* done_ns 0: it is still running */
 	uint8_t class;
 	uint8_t in_turn; /* 1: it is in its host's list of flows that may send */
+	uint8_t probed;	 /* selective repeat: the timer wants the last packet sent again, or that was done */
 	uint8_t lost;	 /* NACK was heard: retransmission continues from snd_nxt */
 	/* sender */
 	uint64_t snd_una, snd_nxt, snd_max; /* positions of payload */
-	uint64_t hole, hole_end;	    /* selective repeat: range to retransmit; equal: none */
-	uint64_t left_ns;		    /* departure of the last packet */
-	uint64_t departure_ns;		    /* departure of the next packet */
-	uint64_t late_ns;		    /* lateness of the next packet */
-	uint64_t paced_ns;		    /* when the sent bytes have had their time at the flow's rate */
-	uint32_t in_burst;		    /* packets sent of the current burst */
+	/* Selective repeat: the range to retransmit (equal: none), how far that has been done, and what the receiver holds. */
+	uint64_t hole, hole_end, resent, sacked;
+	uint64_t left_ns;      /* departure of the last packet */
+	uint64_t departure_ns; /* departure of the next packet */
+	uint64_t late_ns;      /* lateness of the next packet */
+	uint64_t paced_ns;     /* when the sent bytes have had their time at the flow's rate */
+	uint32_t in_burst;     /* packets sent of the current burst */
 	struct companion_state companion;
 	struct base_rtt_least least; /* its smallest round trips */
 	uint64_t rto_ns;	     /* due time of the timer; 0: it is off */
@@ -133,5 +136,6 @@ uint32_t flow_add(uint32_t from, uint32_t to, uint64_t size, uint64_t start_ns, 
 uint64_t flow_wire_bytes(uint64_t payload);
 /* The least time from a flow's start to the arrival of its last byte: alone, at the speed of the path. */
 uint64_t flow_ideal_ns(const struct sim_flow *f);
+/* Bytes on the wire that are under way: neither acknowledged, nor kept by the receiver, nor known to be lost. */
 uint64_t flow_inflight(const struct sim_flow *f);
 #endif

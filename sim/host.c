@@ -10,7 +10,10 @@
 #include "sluice/pacer.h"
 
 #define BURST_BYTES 65536
-#define BURST_RTT_SHIFT 19 /* tcp_tso_rtt_log, of ns */
+#define BURST_RTT_SHIFT 19  /* tcp_tso_rtt_log, of ns */
+#define PROBE_NS 2000000ULL /* TCP_TIMEOUT_MIN */
+#define PROBE_DUE 1
+#define PROBE_SENT 2
 
 struct sim_host {
 	uint32_t port;
@@ -33,7 +36,8 @@ static int flow_may_send(const struct sim_flow *f)
 {
 	uint64_t slack = (uint64_t)host_rules.slack * (host_rules.payload + host_rules.header);
 
-	return flow_has_more(f) && (!host_rules.windows || !f->window || flow_inflight(f) < f->window + slack);
+	return flow_has_more(f) &&
+	       (!host_rules.windows || !f->window || f->probed == PROBE_DUE || flow_inflight(f) < f->window + slack);
 }
 
 /* Adds a flow to the list of those that take turns, and wakes the host. */
@@ -53,12 +57,23 @@ static void flow_ready(uint32_t i)
 	port_kick(h->port);
 }
 
+/*
+ * Until the last packet is sent again, to find out what was lost before it (RFC 8985, section 7): two round trips, which a
+ * queue may make twice as long as T.
+ */
+static uint64_t probe_ns(void)
+{
+	uint64_t ns = 4 * scheme_rules.hpcc.t_ns + PROBE_NS;
+
+	return ns < host_rules.rto_ns ? ns : host_rules.rto_ns;
+}
+
 static void timer_set(uint32_t i)
 {
 	struct sim_flow *f = &traffic.list[i];
 	uint64_t was = f->rto_ns;
 
-	f->rto_ns = engine.now_ns + host_rules.rto_ns;
+	f->rto_ns = engine.now_ns + (host_rules.selective && !f->probed ? probe_ns() : host_rules.rto_ns);
 	if (!was)
 		event_at(f->rto_ns, EVENT_TIMER, i);
 }
@@ -146,6 +161,7 @@ static uint32_t flow_send(uint32_t i)
 	if (*at < f->snd_max)
 		traffic.sent_again++;
 	*at += packet->payload;
+	f->probed = f->probed ? PROBE_SENT : 0;
 	if (f->snd_nxt > f->snd_max)
 		f->snd_max = f->snd_nxt;
 	flow_pace(f, packet);
@@ -257,7 +273,23 @@ void host_on_timer(uint32_t i)
 		return;
 	}
 	f->rto_ns = 0;
+	if (host_rules.selective && !f->probed) {
+		f->probed = PROBE_SENT;
+		timer_set(i);
+		/* A single packet may wait for its ACK: the receiver for another one. */
+		if (host_rules.ack_every > 1 && f->snd_max - f->snd_una <= host_rules.payload)
+			return;
+		f->probed = PROBE_DUE;
+		f->lost = 0;
+		f->resent = f->snd_una;
+		f->hole = f->snd_max - f->snd_una > host_rules.payload ? f->snd_max - host_rules.payload : f->snd_una;
+		f->hole_end = f->snd_max;
+		flow_ready(i);
+		return;
+	}
 	timer_set(i);
+	f->hole = f->hole_end = f->sacked = 0;
+	f->resent = f->snd_max;
 	flow_rewind(i, f->snd_una, 1);
 }
 
@@ -267,6 +299,19 @@ void host_control(uint32_t number, uint32_t p)
 {
 	control_queue(&hosts[number], p);
 	port_kick(hosts[number].port);
+}
+
+/* The first hole, or what of it has not been sent again. */
+static void hole_take(struct sim_flow *f, const struct sim_packet *nack)
+{
+	uint64_t from = nack->seq > f->resent ? nack->seq : f->resent;
+
+	if (from >= nack->held_from)
+		return;
+	f->hole = from;
+	f->hole_end = f->resent = nack->held_from;
+	if (scheme->loss)
+		scheme->loss(f, 0);
 }
 
 /* If a flow's telemetry comes otherwise, an ACK only moves the window. */
@@ -292,7 +337,7 @@ void sender_take(uint32_t p)
 	}
 	if (ack.seq > f->snd_una) {
 		f->snd_una = ack.seq;
-		f->lost = 0;
+		f->lost = f->probed = 0;
 		if (f->snd_nxt < f->snd_una)
 			f->snd_nxt = f->snd_una;
 		timer_set(ack.flow);
@@ -301,6 +346,7 @@ void sender_take(uint32_t p)
 		scheme->ack(f, &ack);
 	if (carriage_rules.companions && !carriage_rules.at_data && carriage_is_due(f))
 		host_control(f->from, companion_new(ack.flow));
+	f->sacked = ack.kind == PACKET_NACK ? ack.held : 0;
 	/* Once for each hole: until the expected data has come. */
 	if (ack.kind == PACKET_NACK && !f->lost && !f->done_ns) {
 		f->lost = 1;
@@ -308,10 +354,7 @@ void sender_take(uint32_t p)
 			flow_rewind(ack.flow, ack.seq, 0);
 			return;
 		}
-		f->hole = ack.seq;
-		f->hole_end = ack.told > ack.seq + host_rules.payload ? ack.told - host_rules.payload : ack.seq;
-		if (scheme->loss)
-			scheme->loss(f, 0);
+		hole_take(f, &ack);
 	}
 	flow_ready(ack.flow);
 }

@@ -48,6 +48,8 @@ struct sim_packet {
 	uint64_t hop[HPCC_MAX_HOPS]; /* telem_pack() */
 	uint32_t payload;
 	uint32_t flows;		       /* N, as its receiver counts it */
+	uint32_t held;		       /* NACK: bytes that the receiver holds out of order */
+	uint64_t held_from;	       /* NACK: the first of them, the end of the first hole */
 	uint32_t voq_total, voq_flows; /* S and F */
 	uint32_t credit_total;	       /* total granted to its VOQ */
 	uint16_t credit_at;	       /* time of that grant */

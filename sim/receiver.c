@@ -41,6 +41,17 @@ static void flow_take_held(struct sim_flow *f)
 	}
 }
 
+/* What a NACK tells of the data that is out of order. */
+static void held_tell(const struct sim_flow *f, struct sim_packet *packet)
+{
+	uint32_t i;
+
+	packet->held = 0;
+	packet->held_from = f->held_count ? f->held[0].from : 0;
+	for (i = 0; i < f->held_count; i++)
+		packet->held += f->held[i].to - f->held[i].from;
+}
+
 /* Turns a packet round as the answer to its sender. */
 static void data_answer(uint32_t host, struct sim_packet *packet, enum packet_kind kind)
 {
@@ -130,7 +141,7 @@ static void data_take(uint32_t host, uint32_t p)
 	struct sim_packet *packet = &net.packets[p];
 	struct sim_flow *f = &traffic.list[packet->flow];
 	uint64_t end = packet->seq + packet->payload;
-	int late = packet->seq > f->rcv_nxt;
+	int late = packet->seq > f->rcv_nxt, gap = f->held_count > 0;
 
 	if (scheme->seen)
 		scheme->seen(f, packet);
@@ -154,13 +165,15 @@ static void data_take(uint32_t host, uint32_t p)
 		f->done_ns = engine.now_ns;
 		traffic.done++;
 	}
-	if (late) {
+	if (late || f->held_count) {
+		held_tell(f, packet);
 		data_answer(host, packet, PACKET_NACK);
 		return;
 	}
 	if (f->unacked)
 		ack_join(&net.packets[f->waiting], packet);
-	if (++f->unacked < host_rules.ack_every && !f->done_ns) {
+	/* That a gap is filled is told at once (RFC 5681, section 4.2). */
+	if (++f->unacked < host_rules.ack_every && !f->done_ns && !gap) {
 		ack_wait(f, p);
 		return;
 	}

@@ -101,15 +101,15 @@ static int scheme_imply(struct tables *t, void *into)
 {
 	struct scenario *s = into;
 	const char *name = ((struct reading *)t)->scheme ?: s->scheme, *const * implied;
-	const struct scheme *scheme = scheme_find(name);
+	const struct scheme *wanted = scheme_find(name);
 	const struct config_key *k;
 	void *of;
 
-	if (!scheme) {
+	if (!wanted) {
 		msg("scheme '%s' is not known: sluice-sim --list-schemes names them", name);
 		return -EINVAL;
 	}
-	for (implied = scheme->implied; implied && *implied; implied++) {
+	for (implied = wanted->implied; implied && *implied; implied++) {
 		k = key_at(s, *implied, &of);
 		if (!tables_has(t, field_at(of, &k->field)) && override(s, *implied))
 			return -EINVAL;
