@@ -41,7 +41,7 @@ static void flow_take_held(struct sim_flow *f)
 	}
 }
 
-/* What a NACK tells of the data that is out of order. */
+/* Puts into a NACK how much data is kept out of order, and where it begins. */
 static void held_tell(const struct sim_flow *f, struct sim_packet *packet)
 {
 	uint32_t i;

@@ -39,7 +39,7 @@ static void *entry_find(const struct config_key *list, void *of, const char *nam
 }
 
 /* The key of "topology.hosts=32" or "loads.mice.size=10KB", and the struct that it is in. NULL: there is no such key. */
-static const struct config_key *key_at(struct scenario *s, const char *text, void **of)
+static const struct config_key *scenario_key(struct scenario *s, const char *text, void **of)
 {
 	const struct config_table *t = &scenario_top;
 	const struct config_key *k = NULL;
@@ -69,7 +69,7 @@ static const struct config_key *key_at(struct scenario *s, const char *text, voi
 static int override(struct scenario *s, const char *text)
 {
 	void *of, *old;
-	const struct config_key *k = key_at(s, text, &of);
+	const struct config_key *k = scenario_key(s, text, &of);
 	const char *value;
 	char advice[192];
 
@@ -96,7 +96,7 @@ struct reading {
 	const char *scheme; /* by the command line; NULL: by the file */
 };
 
-/* What the scheme implies is taken for keys that the file leaves out. The command line comes after that. */
+/* Keys that the file leaves out get the values that the scheme implies. The command line comes after that. */
 static int scheme_imply(struct tables *t, void *into)
 {
 	struct scenario *s = into;
@@ -110,7 +110,7 @@ static int scheme_imply(struct tables *t, void *into)
 		return -EINVAL;
 	}
 	for (implied = wanted->implied; implied && *implied; implied++) {
-		k = key_at(s, *implied, &of);
+		k = scenario_key(s, *implied, &of);
 		if (!tables_has(t, field_at(of, &k->field)) && override(s, *implied))
 			return -EINVAL;
 	}

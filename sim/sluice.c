@@ -31,7 +31,7 @@ const char *const sluice_implied[] = {
 	NULL,
 };
 
-/* What a sender knows of a host to which it has sent. */
+/* R and ceiling of the flows from one sender to one host. */
 struct known {
 	uint32_t to;
 	uint64_t rate_bps, rate_ns; /* R of a flow, and when that was; 0: nothing is known */
@@ -169,7 +169,7 @@ void sluice_seen(struct sim_flow *f, struct sim_packet *p)
 }
 
 /* As feedback_flows(). */
-static void flows_take(struct sim_flow *f, const struct hpcc_ack *ack, uint32_t told)
+static void counted_take(struct sim_flow *f, const struct hpcc_ack *ack, uint32_t told)
 {
 	uint64_t bps = ack->hop[f->cc.bottleneck].bps;
 	uint32_t n;
@@ -206,7 +206,7 @@ static void bare_take(struct sim_flow *f)
 	f->cc.rate_bps = hpcc_rate_bps(f->cc.w, f->sluice.params.t_ns);
 }
 
-/* What no hop reports. w: W before this feedback. */
+/* The ceiling, by delays that no hop reports. w: W before this feedback. */
 static void bounds_take(struct sim_flow *f, const struct hpcc_ack *ack, const struct sim_packet *p, q12_t w)
 {
 	struct ceiling_sample sample = { .seq = ack->seq,
@@ -257,7 +257,7 @@ void sluice_ack(struct sim_flow *f, const struct sim_packet *p)
 	if (kind != HPCC_SKIPPED) {
 		bounds_take(f, &ack, p, ack.hops ? f->cc.w : w);
 		if (ack.hops && kind != HPCC_FIRST)
-			flows_take(f, &ack, p->flows);
+			counted_take(f, &ack, p->flows);
 		f->fb_rx_ns = p->rx_ns;
 		own->feedbacks++;
 		known_note(f);

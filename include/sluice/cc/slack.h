@@ -2,7 +2,7 @@
 #ifndef SLUICE_SLACK_H
 #define SLUICE_SLACK_H
 /*
- * What is under way beyond a window of W that R paces. TCP sends bursts of a millisecond of R (TSO), and one that is being
+ * Bytes under way beyond a window of W that R paces. TCP sends bursts of a millisecond of R (TSO), and one that is being
  * sent, received and acknowledged makes the round trip longer than T: a window of R * T holds the flow below R. One
  * flow of 100 Mbit/s and 4 ms used .860 of its port, and no queue stood; with this .961. Not while a queue stands or the
  * first U are measured: 16 flows that began at once got 100 packets more into the queue.
