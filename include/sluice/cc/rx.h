@@ -28,9 +28,9 @@ enum rx_feedback {
 #define RX_FLOWS_MAX 16384U /* a report of more active flows at one port is not believed */
 #define RX_N_MAX (RX_FLOWS_MAX + RX_FLOWS_MAX / 2)
 #define RX_FLOWS_EXPECTED 12 /* N if nobody counts: see docs/limits.md */
-#define RX_COUNT_RTTS 8	  /* a flow that was silent for longer than 8 to 16 RTTs is not active */
-#define RX_W_MIN_BYTES 64 /* the smallest Ethernet frame: no sender's W is below */
-#define RX_OWN_MAX 8	  /* feedbacks in a row after which the place of the bottleneck is certain */
+#define RX_COUNT_RTTS 8	     /* a flow that was silent for longer than 8 to 16 RTTs is not active */
+#define RX_W_MIN_BYTES 64    /* the smallest Ethernet frame: no sender's W is below */
+#define RX_OWN_MAX 8	     /* feedbacks in a row after which the place of the bottleneck is certain */
 
 struct rx_state {
 	struct hpcc_state cc; /* last_update_seq is unused */
