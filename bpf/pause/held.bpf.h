@@ -25,8 +25,7 @@ VERIFIED_ONCE int pfc_held(const struct flow *f, __u64 now_ns, __u64 within_ns)
 	class = (f->tx.flags & FLOW_F_PAUSE) >> FLOW_F_PAUSE_SHIFT;
 	ifindex = f->path.ifindex;
 	p = pfc_port_get(ifindex);
-	return p && class &&
-	       pfc_ended(&p->obey[(class - 1) % PFC_PRIORITIES], &p->params, now_ns) + within_ns > now_ns;
+	return p && class && pfc_ended(&p->obey[(class - 1) % PFC_PRIORITIES], &p->params, now_ns) + within_ns > now_ns;
 }
 
 #endif

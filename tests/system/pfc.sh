@@ -284,7 +284,7 @@ pfc__paused_flow_waits_with_fq() {
 	expect "packets given the end of a pause" "$(stat_of h1 pfc_held)" -ge 1
 	grows "packets at p1" 20 pfc_received
 	port=$(bulk_port)
-	wait_for 20 "the pause is what holds the flow" pfc_is_why "$port"
+	wait_for 20 "the pause is what holds the flow" pfc_during 100 why_is pause "$port"
 	# Another priority is not held.
 	pfc_send 0xf7 65535 10 100000 &
 	grows "packets at p1 while others are paused" 20 pfc_received
@@ -294,15 +294,17 @@ pfc__paused_flow_waits_with_fq() {
 	daemon_stop h1 h2 sw
 }
 
-# pfc_is_why PORT [MS]: it is paused from MS (100) before sluicectl samples it for 250 ms, until 500 ms after that.
-pfc_is_why() {
-	local ms=${2:-100} status
+# pfc_during MS COMMAND...: the command, MS after a pause began that goes on for 500 ms, and then XON.
+pfc_during() {
+	local ms=$1 pauses status
 
+	shift
 	pfc_send 8 65535 $((ms / 100 + 5)) 100000 &
+	pauses=$!
 	sleep "$((ms / 1000)).$((ms % 1000 / 100))"
-	why_is pause "$1"
+	"$@"
 	status=$?
-	wait $!
+	wait "$pauses"
 	pfc_send 8 0 # the next try finds a flow that sends
 	return $status
 }

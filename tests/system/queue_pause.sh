@@ -60,9 +60,9 @@ queue__xon_releases_what_waits() {
 	expect "packets in 50 ms of the pause" "$PAUSE_DURING" -le 2
 	expect "flows that a pause held" "$(queue_count .pauses)" -ge 1
 	expect "packets that came in a pause" "$(stat_of h1 pfc_held)" -ge 1
-	wait_for 20 "the pause is what holds the flow" pfc_is_why "$(bulk_port)"
-	wait_for 20 "a flow that is paused for longer than a second is not idle" pfc_is_why "$(bulk_port)" 1200
-	wait_for 20 "why tells how many flows a pause holds" pause_is_told_by_why "$(bulk_port)"
+	wait_for 20 "the pause is what holds the flow" pfc_during 100 why_is pause "$(bulk_port)"
+	wait_for 20 "a flow that is paused for longer than a second is not idle" pfc_during 1200 why_is pause "$(bulk_port)"
+	wait_for 20 "why tells how many flows a pause holds" pfc_during 100 pause_is_told_by_why "$(bulk_port)"
 	# Another priority is not held.
 	pfc_send 0xf7 65535 10 100000 &
 	grows "packets at p1 while others are paused" 20 pfc_received
@@ -86,16 +86,8 @@ queue__xon_releases_what_waits() {
 }
 
 pause_is_told_by_why() {
-	local status
-
-	pfc_send 8 65535 6 100000 &
-	sleep 0.1
 	ctl h1 why ":$1" >"$CASE_DIR/why.txt"
 	grep -q "The qdisc sluice of eth0 holds .* for a pause" "$CASE_DIR/why.txt"
-	status=$?
-	wait $!
-	pfc_send 8 0
-	return $status
 }
 
 # pause_users ID: how many programs at ingress have the map.

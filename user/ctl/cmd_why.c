@@ -121,14 +121,12 @@ static const struct flow_row *flow_find(const struct flow_list *l, struct flow_w
 		return found;
 	if (!n) {
 		if (words->n)
-			msg("no flow matches%s: see 'sluicectl flows'",
-			    l->n ? "" : ": there are none");
+			msg("no flow matches%s: see 'sluicectl flows'", l->n ? "" : ": there are none");
 		else
 			msg("that pod has no flow: see 'sluicectl flows'");
 		return NULL;
 	}
-	msg("%u flows match: write %s of one of them, for example of", n,
-	    words->n ? "more" : "a part");
+	msg("%u flows match: write %s of one of them, for example of", n, words->n ? "more" : "a part");
 	flows_meant(l, words, &found, stderr);
 	return NULL;
 }

@@ -46,7 +46,8 @@ static const struct command {
 	COMMAND(bypass, "on|off", "turn bypass on or off; with bypass on, every packet passes untouched"),
 	COMMAND(clean, "[--dry-run]", "clean up after a sluiced that is no longer running"),
 	COMMAND(support, "[OPTION]... [FILE]", "collect a diagnostics archive for a bug report"),
-	{ "replay", cmd_replay, "[OPTION]... FILE", "run recorded feedback through Algorithm 1 (no root needed)", replay_option },
+	{ "replay", cmd_replay, "[OPTION]... FILE", "run recorded feedback through Algorithm 1 (no root needed)",
+	  replay_option },
 	{},
 };
 

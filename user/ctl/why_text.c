@@ -173,7 +173,8 @@ static const char *because_text(const struct why *w)
 	if (w->verdict == WHY_CLOSED || w->verdict == WHY_IDLE)
 		return "";
 	if (w->verdict == WHY_PLAIN)
-		return w->heard_ns ? "Its peer was last heard from {heard} ago." : "Its peer has never been heard from.";
+		return w->heard_ns ? "Its peer was last heard from {heard} ago." :
+				     "Its peer has never been heard from.";
 	if (flow_is_bare(f) && f->rx.paths > HPCC_PATHS)
 		return "Its packets take turns over more paths than can be recorded, so delay decides: the last round trip took {delay}, {unreported} above the minimum; the target is {target}.";
 	if (flow_is_bare(f))
@@ -300,8 +301,7 @@ static void hop_fill(struct words *s, const struct why *w)
 		word_set(s, "shaped", "%s", SHAPED);
 	word_set_time(s, "queue", w->hop_queue_ns[i]);
 	if (f->rx.paths > HPCC_PATHS)
-		word_set(s, "turns",
-			 " Its packets take turns over more than %u paths, so few reports can be compared.",
+		word_set(s, "turns", " Its packets take turns over more than %u paths, so few reports can be compared.",
 			 HPCC_PATHS);
 	else if (f->rx.paths)
 		word_set(s, "turns",
@@ -327,9 +327,7 @@ static void control_fill(struct words *s, const struct why *w)
 	if (is_lowest(w))
 		word_set(s, "bound", " It is at its lower bound.");
 	else if (f->cc.w >= f->params.w_init)
-		word_set(
-			s, "bound",
-			" It is at its upper bound, the BDP of this machine's port.");
+		word_set(s, "bound", " It is at its upper bound, the BDP of this machine's port.");
 }
 
 /* The text with each {word} replaced; an unset one becomes empty. */

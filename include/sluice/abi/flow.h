@@ -66,10 +66,9 @@ struct report {
 	__u8 pad[7]; /* not written */
 };
 
-#define FLOW_F_TELEM 1	/* packets of this flow leave with telemetry: the peer strips it */
-#define FLOW_F_CLOSED 2 /* a FIN or RST was seen: the entry may go soon */
-#define FLOW_F_PAUSE_SHIFT \
-	8 /* four bits: the lossless priority of its last packet, and one; 0: that has none */
+#define FLOW_F_TELEM 1	     /* packets of this flow leave with telemetry: the peer strips it */
+#define FLOW_F_CLOSED 2	     /* a FIN or RST was seen: the entry may go soon */
+#define FLOW_F_PAUSE_SHIFT 8 /* four bits: the lossless priority of its last packet, and one; 0: that has none */
 #define FLOW_F_PAUSE (0xfU << FLOW_F_PAUSE_SHIFT)
 #define FLOW_F_TUNNEL 4 /* a tunnel's (VXLAN, IPIP, GRE): the kernel adds no second header to its packets */
 
