@@ -12,7 +12,7 @@ const struct command_option command_options[] = {
 	{ "flows", 'p', "--peer", "PREFIX", "only flows to this address or prefix" },
 	{ "flows", 'P', "--port", "N", "only flows with this local or remote port" },
 	{ "flows", 'h', "--held-by", "WHY",
-	  "only flows held by rate, hop, credit, pause, window or none (column WHY)" },
+	  "rate, hop, credit, pause, window or none; only flows held by it (column WHY)" },
 	{ "flows", POD_OPTION, "--pod", "POD", "only flows of this pod" },
 	{ "flows", NAMESPACE_OPTION, "--namespace", "NS", "only flows of the pods in this Kubernetes namespace" },
 	{ "flows", 't', "--top", "N", "only the first N flows: by rate, or by --sort" },
