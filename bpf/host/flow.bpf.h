@@ -236,9 +236,9 @@ static inline __u64 flow_silent_ns(const struct flow *f)
 }
 
 /* Whether a pause of its port held the flow a moment ago: what has not left is neither unanswered nor lost. */
-static inline int flow_was_paused(const struct flow *f, __u64 now_ns)
+static inline int flow_was_paused(const struct flow *f)
 {
-	return has_pauses() && f->tx.flags & FLOW_F_PAUSE && pfc_held(f, now_ns, flow_silent_ns(f));
+	return has_pauses() && f->tx.flags & FLOW_F_PAUSE && pfc_held(f, flow_silent_ns(f));
 }
 
 static inline int flow_is_silent(const struct flow *f)
@@ -279,7 +279,7 @@ static inline int flow_falls_silent(struct flow *f, __u64 now_ns)
 
 	if (n < FLOW_SILENT_ASKS || (n != FLOW_SILENT && !flow_is_overdue(f, now_ns)))
 		return 0;
-	if (n != FLOW_SILENT && flow_was_paused(f, now_ns)) {
+	if (n != FLOW_SILENT && flow_was_paused(f)) {
 		flow_answered(f);
 		return 0;
 	}

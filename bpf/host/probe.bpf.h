@@ -263,7 +263,7 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 	}
 	if (h->capable && h->unanswered_ns && p->now_ns > h->unanswered_ns + flow_silent_ns(f)) {
 		h->unanswered_ns = 0;
-		if (!flow_was_paused(f, p->now_ns)) {
+		if (!flow_was_paused(f)) {
 			h->capable = 0;
 			stats_count(STAT_PEER_SILENT);
 		}

@@ -416,7 +416,7 @@ static inline void cc_losses(struct sock *sk, struct flow *f)
 	struct tcp_sock *tp = cc_tcp(sk);
 	struct cc_priv *priv = cc_priv(sk);
 
-	if (flow_was_paused(f, bpf_ktime_get_ns())) {
+	if (flow_was_paused(f)) {
 		priv->timeout = state == TCP_CA_Loss;
 		priv->window_at = tp->delivered;
 		priv->lost_at = tp->lost;

@@ -15,8 +15,9 @@ static inline struct pfc_port *pfc_port_get(__u32 ifindex)
 }
 
 /* Whether a pause of its port held packets of the flow within the last within_ns. */
-VERIFIED_ONCE int pfc_held(const struct flow *f, __u64 now_ns, __u64 within_ns)
+VERIFIED_ONCE int pfc_held(const struct flow *f, __u64 within_ns)
 {
+	__u64 now_ns = bpf_ktime_get_ns();
 	__u32 class, ifindex;
 	struct pfc_port *p;
 

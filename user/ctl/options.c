@@ -15,7 +15,7 @@ const struct command_option command_options[] = {
 	  "rate, hop, credit, pause, window or none; only flows held by it (column WHY)" },
 	{ "flows", POD_OPTION, "--pod", "POD", "only flows of this pod" },
 	{ "flows", NAMESPACE_OPTION, "--namespace", "NS", "only flows of the pods in this Kubernetes namespace" },
-	{ "flows", 't', "--top", "N", "only the first N flows: by rate, or by --sort" },
+	{ "flows", 't', "--top", "N", "only the first N flows: by sending rate, or by --sort" },
 	{ "flows", 'a', "--all", "", "also short UDP flows, such as those of DNS" },
 	{ "why", POD_OPTION, "--pod", "POD", "a flow of this pod; its only flow if FLOW is omitted" },
 	{ "why", NAMESPACE_OPTION, "--namespace", "NS", "a flow of the pods in this Kubernetes namespace" },

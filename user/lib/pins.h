@@ -70,7 +70,7 @@ extern const char *const flow_hold_names[FLOW_HOLDS];
 
 /* The constraint of its last packet: "rate", "hop", "credit", "pause", "window", or "none", also if it is not governed. */
 const char *flow_why(const struct flow_key *k, const struct flow *f, const struct control *ctl, __u64 now);
-/* Whether its packets wait in the qdisc `sluice` for the end of a pause; none enters it then that would say so. */
+/* Whether a pause of its port holds its priority. The qdisc `sluice` obeys it, and no packet enters it then that would say so. */
 int flow_is_paused(const struct pins *p, const struct flow *f, __u64 now);
 /*
  * The constraint on it, given its sending rate: below half of R it is not R, and it is W only if as much as W is under
