@@ -32,7 +32,7 @@ pause_xon_us() {
 
 # A departure time cannot be taken back; a packet in the qdisc leaves when its pause ends, by XON too.
 queue__xon_releases_what_waits() {
-	local fq
+	local fq port=7777
 
 	need tcpdump
 	queue_needed
@@ -51,7 +51,8 @@ queue__xon_releases_what_waits() {
 	bulk_stop
 	pause_config sluice >"$CASE_DIR/h1.yaml"
 	daemon_hup h1 "reloaded"
-	bulk_start h1 10.2.0.2 -S $PFC_TOS
+	# The first connection may still be there, and has more bytes.
+	bulk_start h1 10.2.0.2 -S $PFC_TOS --cport $port
 	governed_soon h1
 	pause_xon_us
 	echo "# us from XON to the next packet: $PAUSE_XON_US with sluice, $fq with fq; $PAUSE_DURING packets in 50 ms of the pause"
@@ -60,9 +61,9 @@ queue__xon_releases_what_waits() {
 	expect "packets in 50 ms of the pause" "$PAUSE_DURING" -le 2
 	expect "flows that a pause held" "$(queue_count .pauses)" -ge 1
 	expect "packets that came in a pause" "$(stat_of h1 pfc_held)" -ge 1
-	wait_for 20 "the pause is what holds the flow" pfc_during 100 why_is pause "$(bulk_port)"
-	wait_for 20 "a flow that is paused for longer than a second is not idle" pfc_during 1200 why_is pause "$(bulk_port)"
-	wait_for 20 "why tells how many flows a pause holds" pfc_during 100 pause_is_told_by_why "$(bulk_port)"
+	wait_for 20 "the pause is what holds the flow" pfc_during 100 why_is pause $port
+	wait_for 20 "a flow that is paused for longer than a second is not idle" pfc_during 1200 why_is pause $port
+	wait_for 20 "why tells how many flows a pause holds" pfc_during 100 pause_is_told_by_why $port
 	# Another priority is not held.
 	pfc_send 0xf7 65535 10 100000 &
 	grows "packets at p1 while others are paused" 20 pfc_received

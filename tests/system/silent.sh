@@ -45,7 +45,7 @@ silent_again() {
 # For a second the peer may be unknown too: the answer to the ninth flow, or to a PROBE, is lost in the full queue.
 silent_is_told() {
 	WAIT_SEEN=$(ctl h1 why ":$(silent_port)" | tr -s ' \n' ' ')
-	[[ $WAIT_SEEN == *"its feedback has stopped, though its peer answers others"* ]]
+	[[ $WAIT_SEEN == *"its feedback has stopped, though its peer answers other flows"* ]]
 }
 
 # silent_case OPTION...: eight flows by iperf3 with these options, and a ninth whose companions pass. It is slow: the queue is the
