@@ -206,7 +206,7 @@ static inline void feedback_first(struct flow *f, const struct feedback *fb)
 	__u32 n = fb->form == RX_HOPS && fb->mode != MODE_OBSERVE ? feedback_first_flows(f, fb) : 0;
 
 	if (n)
-		first_cap(&f->cc, &f->params, first_share(f->params.w_init, n, 0));
+		hpcc_cap(&f->cc, &f->params, first_window(f->params.w_init, n, 0, f->params.packet));
 	if (f->ceiling.slow)
 		ceiling_begin(&f->ceiling, &f->params, f->cc.w);
 }
