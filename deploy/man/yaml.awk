@@ -41,7 +41,7 @@ part == "## Keys" && /^\| `/ {
 	print ".It Cm " plain($2)
 	line(plain($6))
 	print ".br"
-	line("Value: " plain($3) ". Default: " ($4 == "" ? "none" : plain($4)) ". SIGHUP: " ($5 == "" ? "-" : plain($5)) ".")
+	line("Value: " plain($3) ". Default: " ($4 == "" ? "none" : plain($4)) ". SIGHUP: " ($5 == "" ? "at once" : plain($5)) ".")
 }
 part == "## Units" && /^The unit is required/ { print ".El"; part = "" }
 END {
