@@ -36,8 +36,7 @@ static const struct config_key tcp_keys[] = {
 static const struct config_key hpcc_keys[] = {
 	{ "enabled", &config_word, FIELD(struct config, hpcc.enabled), .words = flag_words, .preset = "true",
 	  .reload = "at once",
-	  .meaning = "whether Algorithm 1 governs what is sent to peers that do not say it themselves. false "
-		     "wants hiercc there: which of both" },
+	  .meaning = "whether Algorithm 1 governs what is sent. false wants hiercc: which of both" },
 	{ "eta", &config_fraction, FIELD(struct config, eta), .min = 0.5, .max = 1, .zero = true,
 	  .range = "a number from 0.5 to 1", .note = "without %", .example = "0.95", .preset = "0.95",
 	  .reload = "at once", .meaning = "target utilisation of a port" },
@@ -65,17 +64,16 @@ static const struct config_key hpcc_keys[] = {
 		  "W_init" },
 	{ "variant", &config_word, FIELD(struct config, variant), .words = variant_words, .refusal = "is unknown",
 	  .preset = "plain", .reload = "at once",
-	  .meaning = "how flows come to equal rates, with peers that do not say it themselves" },
+	  .meaning = "how flows come to equal rates" },
 	{ "feedback", &config_word, FIELD(struct config, feedback), .words = feedback_words, .refusal = "is unknown",
 	  .preset = "hops", .reload = "at once",
-	  .meaning = "who computes: what this host tells of what arrives from peers that do not say it "
-		     "themselves" },
+	  .meaning = "who computes: what this host tells of what arrives" },
 	{ "encoding", &config_word, FIELD(struct config, hpcc.encoding), .words = encoding_words, .preset = "hpcc",
 	  .reload = "at once; routes too",
-	  .meaning = "how packets carry telemetry, to peers that do not say it themselves" },
+	  .meaning = "how packets carry telemetry" },
 	{ "telemetry", &config_word, FIELD(struct config, hpcc.telemetry), .words = telemetry_words, .preset = "auto",
 	  .reload = "at once; routes too",
-	  .meaning = "which packets collect telemetry, to peers that do not say it themselves. auto: companion, but "
+	  .meaning = "which packets collect telemetry. auto: companion, but "
 		     "every with hiercc, with encoding: int-md and with a feedback that the receiver computes" },
 	{}
 };
@@ -84,8 +82,8 @@ static const struct config_key vai_keys[] = {
 	{ "preset", &config_word, FIELD(struct config, vai_preset), .words = vai_preset_words, .preset = "derived",
 	  .reload = "at once",
 	  .meaning =
-		  "the values of the keys below that are absent. derived: from W_init and flows, as each of them says. "
-		  "paper: those of the paper, which are for 100 Gbit/s and a BDP of 50 KB" },
+		  "values of the keys below that are absent. derived: from W_init and flows. paper: those of the paper, "
+		  "for 100 Gbit/s and a BDP of 50 KB" },
 	{ "token_thresh", &config_bytes, FIELD(struct config, vai.token_thresh), .min = 1, .max = HPCC_W_MAX_BYTES,
 	  .range = "a number of bytes from 1B to 134MB", .example = "50KB", .otherwise = "W_init", .reload = "at once",
 	  .meaning = "Token_Thresh: a queue that is longer makes tokens" },
@@ -111,8 +109,8 @@ static const struct config_key vai_keys[] = {
 static const struct config_key hiercc_keys[] = {
 	{ "enabled", &config_word, FIELD(struct config, hiercc.enabled), .words = flag_words, .preset = "false",
 	  .reload = "at once",
-	  .meaning = "HierCC: credits from rack to rack, for what is sent to peers that do not say it "
-		     "themselves. If it is on for any peer this host also deals out credit to all that ask" },
+	  .meaning = "HierCC: credits from rack to rack, for what is sent. If it is on for any peer this "
+		     "host also deals out credit to all that ask" },
 	{ "id", &config_id, FIELD(struct config, tor), .range = "an IPv4 address, or a number from 1 to 4294967295",
 	  .refusal = "is neither an IPv4 address nor a number from 1 to 4294967295", .example = "1",
 	  .advice = "one that no other rack has",
@@ -157,7 +155,7 @@ static const struct config_key hiercc_keys[] = {
 	  .max = CONFIG_SPEED_MAX_BPS, .range = "a speed from 100 kbit/s to 1 Tbit/s", .example = "25Gbit",
 	  .otherwise = "that of the port that leads there", .reload = "at once",
 	  .meaning = "of the ports of the hosts, or of the tbf or htb of the pods, at the other end: from it follow C0 "
-		     "and the rate that is expected at first. For peers that do not say it themselves" },
+		     "and the rate that is expected at first" },
 	{ "voqs", &config_number, FIELD(struct config, hiercc.voqs), .min = 1, .max = 1 << 20, .zero = true,
 	  .range = "a number up to 1048576", .example = "16384", .advice = "at most that", .preset = "16384",
 	  .reload = "no effect, and says so",
@@ -210,7 +208,7 @@ static const struct config_key pfc_keys[] = {
 		     "its departure before" },
 	{ "interval", &config_time, FIELD(struct config, interval_ns), .min = 20 * USEC, .max = 50 * MSEC,
 	  .range = "a time from 20 us to 50 ms", .example = "100us", .preset = "100us", .reload = "at once",
-	  .meaning = "between two rounds of the loop. The time that really passed is measured" },
+	  .meaning = "between two rounds of the loop" },
 	{ "t_thresh", &config_time, FIELD(struct config, t_thresh_ns), .min = USEC, .max = NSEC_PER_SEC,
 	  .range = "a time from 1 us to 1000 ms", .example = "200ms",
 	  .otherwise = "twice Equation 5: buffer / (ports x speed)", .reload = "at once",
@@ -218,7 +216,7 @@ static const struct config_key pfc_keys[] = {
 	{ "fixed", &config_time, FIELD(struct config, fixed_ns), .min = USEC, .max = NSEC_PER_SEC,
 	  .range = "a time from 1 us to 1000 ms", .example = "200ms", .otherwise = "none: as Algorithm 3 has it",
 	  .reload = "at once",
-	  .meaning = "P-PFC: the length of all pauses. To compare with; what it costs is in pauses" },
+	  .meaning = "P-PFC: the length of all pauses, for comparison: what it costs" },
 	{ "watchdog", &config_time, FIELD(struct config, watchdog_ns), .min = 10 * MSEC, .max = 10 * NSEC_PER_SEC,
 	  .range = "a time from 10000 us to 10000 ms", .example = "200ms",
 	  .otherwise = "four times the longest pause, at least 100ms", .reload = "at once",
@@ -257,12 +255,10 @@ static const struct config_key metrics_keys[] = {
 	  .meaning = "where Prometheus is served. Without the section metrics it is not; metrics: {} is enough" },
 	{ "flows", &config_number, FIELD(struct config, metrics.flows), .max = 100, .range = "a number from 0 to 100",
 	  .example = "10", .preset = "0", .reload = "at once",
-	  .meaning = "number of the busiest flows that are told one by one, each as a series of its own; "
-		     "the dashboard shows those of 16" },
+	  .meaning = "number of the busiest flows that have a series of their own; the dashboard shows those of 16" },
 	{ "pods", &config_number, FIELD(struct config, metrics.pods), .max = METRICS_PODS_MAX,
 	  .range = "a number from 0 to 500", .example = "16", .preset = "0", .reload = "at once",
-	  .meaning = "number of the busiest pods with a queue that are told one by one, on a node: "
-		     "rate, bytes, queue, flows and what holds them" },
+	  .meaning = "number of the busiest pods with a queue, on a node, that have series of their own" },
 	{ "bundles", &config_string, FIELD(struct config, metrics.bundles), .most = 200,
 	  .range = "the path of a directory", .example = "/run/containerd/io.containerd.runtime.v2.task/k8s.io",
 	  .otherwise = "those of containerd, k3s and CRI-O", .reload = "at once",
@@ -292,9 +288,8 @@ static const struct config_key top_keys[] = {
 	{ "max_flows", &config_number, FIELD(struct config, max_flows), .min = 1, .max = 1 << 24, .zero = true,
 	  .range = "a number up to 16777216", .example = "65536", .advice = "at most that", .preset = "65536",
 	  .reload = "no effect, and says so",
-	  .meaning = "entries of the flow map, one for each TCP connection and each pair of UDP ports with a "
-		     "peer; 896 bytes of memory each, allocated at the start. Fixed while the map exists: "
-		     "detach to change it" },
+	  .meaning = "entries of the flow map, one for each TCP connection and each pair of UDP ports with a peer; 896 "
+		     "bytes each, allocated at the start. Fixed while the map exists: detach to change it" },
 	{ "auth", &config_string, FIELD(struct config, auth), .most = 200, .range = "the path of a key file, or none",
 	  .example = "/etc/sluice/key",
 	  .otherwise = "required with a host interface and peers, and on a switch with voqs",
