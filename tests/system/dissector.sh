@@ -21,10 +21,24 @@ dissected_cleanly() {
 # dissected_count CAPTURE FILTER: frames for which FILTER is true.
 dissected_count() { dissected "$1" -Y "$2" -T fields -e frame.number | wc -l; }
 
-# dissector_vectors [SED]...: the test vectors of docs/vectors.md as CASE_DIR/vectors.pcap, after these edits.
+# dissector_vectors [SED]...: the test vectors of docs/vectors.md as CASE_DIR/vectors.pcap, after these edits. A vector may be what differs
+# from an earlier one, as indented lines.
 dissector_vectors() {
-	awk '/^```/ { inside = !inside; next }
-	     inside && /^[0-9a-f][0-9a-f][0-9a-f][0-9a-f]  / { print substr($0, 1, 53) }' "$DISSECTOR_DOCS" |
+	awk '
+		function put(i) { for (i = 1; i <= lines; i++) print line[vector, i]; print "" }
+		/^## V/ { put(); vector++; lines = 0 }
+		/^These lines differ from V/ {
+			sub(/.* V/, "")
+			for (base = $0 + 0; (base, lines + 1) in line; lines++)
+				line[vector, lines + 1] = line[base, lines + 1]
+		}
+		sub(/^    /, "") && /^[0-9a-f][0-9a-f][0-9a-f][0-9a-f]  / {
+			for (i = 1; i <= lines; i++)
+				if (substr(line[vector, i], 1, 4) == substr($0, 1, 4)) line[vector, i] = substr($0, 1, 53)
+			next
+		}
+		/^[0-9a-f][0-9a-f][0-9a-f][0-9a-f]  / { line[vector, ++lines] = substr($0, 1, 53) }
+		END { put() }' "$DISSECTOR_DOCS" |
 		uniq | sed "$@" >"$CASE_DIR/vectors.hex"
 	text2pcap -q "$CASE_DIR/vectors.hex" "$CASE_DIR/vectors.pcap" >"$CASE_DIR/text2pcap.log" 2>&1 ||
 		fail "text2pcap: $(tail -n 1 "$CASE_DIR/text2pcap.log")"
@@ -38,32 +52,31 @@ dissector__reads_the_vectors_of_the_docs() {
 	expect "vectors" "$(dissected "$all" -T fields -e frame.number | wc -l)" -ge 8
 	dissected_cleanly
 	expect "malformed ones" "$(dissected "$all" -Y 'sluice.malformed || sluice.odd')" = ''
-	# V4 is there as what differs from V3: later frames have the number of their vector less one.
 	# V1 and V2: a question and its answer, which has met a switch port of 100 Mbit/s with the id 17.
 	expect "V1" "$(dissected "$all" -Y 'frame.number == 1' -T fields -e sluice.msg -e sluice.seq -e sluice.nhop)" = $'2\t1326\t0'
 	expect "V2" "$(dissected "$all" -Y 'frame.number == 2' -T fields -e sluice.msg -e sluice.nhop -e sluice.path_id \
 		-e sluice.hop.mbps -e sluice.hop.ts -e sluice.hop.tx_bytes -e sluice.hop.qlen_bytes)" \
 		= $'3\t1\t0x0011\t100\t8774328\t'$((43034 * 128))$'\t141280'
 	# V6: data with an echo in front of a TCP packet, V7 the same by IPv6.
-	expect "V6" "$(dissected "$all" -Y 'frame.number == 5' -T fields -e sluice.msg -e sluice.echo.seq -e sluice.echo.path_id \
+	expect "V6" "$(dissected "$all" -Y 'frame.number == 6' -T fields -e sluice.msg -e sluice.echo.seq -e sluice.echo.path_id \
 		-e tcp.srcport)" = $'1\t402\t0x0011\t8000'
-	expect "V7" "$(dissected "$all" -Y 'frame.number == 6' -T fields -e sluice.msg -e ipv6.src -e tcp.dstport)" \
+	expect "V7" "$(dissected "$all" -Y 'frame.number == 7' -T fields -e sluice.msg -e ipv6.src -e tcp.dstport)" \
 		= $'1\tfd83:1::1,fd83:1::1\t8000'
-	expect "V8" "$(dissected "$all" -Y 'frame.number == 7 && sluice.auth.tag' -T fields -e sluice.msg)" = 1
-	expect "V9" "$(dissected "$all" -Y "frame.number == 8" -T fields -e sluice.echo.window)" = 12345
-	expect "V10" "$(dissected "$all" -Y "frame.number == 9" -T fields -e sluice.echo.seq -e sluice.hop.qlen_bytes \
+	expect "V8" "$(dissected "$all" -Y 'frame.number == 8 && sluice.auth.tag' -T fields -e sluice.msg)" = 1
+	expect "V9" "$(dissected "$all" -Y "frame.number == 9" -T fields -e sluice.echo.window)" = 12345
+	expect "V10" "$(dissected "$all" -Y "frame.number == 10" -T fields -e sluice.echo.seq -e sluice.hop.qlen_bytes \
 		-e sluice.credit.total -e sluice.credit.due -e sluice.credit.at -e tcp.srcport)" = $'146\t26080\t1024\t1\t1.024e-06\t8000'
-	expect "V11" "$(dissected "$all" -Y "frame.number == 10" -T fields -e sluice.msg -e sluice.report.srcport -e sluice.echo.window)" \
+	expect "V11" "$(dissected "$all" -Y "frame.number == 11" -T fields -e sluice.msg -e sluice.report.srcport -e sluice.echo.window)" \
 		= $'4\t40001,40002\t12345,54321'
-	expect "V13" "$(dissected "$all" -Y "frame.number == 12" -T fields -e sluice.msg -e sluice.voq.tor -e sluice.voq.total \
+	expect "V13" "$(dissected "$all" -Y "frame.number == 13" -T fields -e sluice.msg -e sluice.voq.tor -e sluice.voq.total \
 		-e sluice.voq.flows -e sluice.voq.prefixlen -e tcp.srcport)" = $'1\t0x0a530101\t158\t1\t128\t40001'
-	expect "V14" "$(dissected "$all" -Y "frame.number == 13" -T fields -e sluice.msg -e sluice.credit.addr -e sluice.credit.total \
+	expect "V14" "$(dissected "$all" -Y "frame.number == 14" -T fields -e sluice.msg -e sluice.credit.addr -e sluice.credit.total \
 		-e sluice.credit.due -e sluice.credit.at)" = $'5\t::ffff:10.83.2.2,::ffff:10.83.2.3\t1024,70000\t0,1\t1.024e-06,0.002048'
-	expect "V15" "$(dissected "$all" -Y "frame.number == 14 && sluice.auth.tag" -T fields -e sluice.msg -e sluice.rate.addr \
+	expect "V15" "$(dissected "$all" -Y "frame.number == 15 && sluice.auth.tag" -T fields -e sluice.msg -e sluice.rate.addr \
 		-e sluice.rate.kbps -e sluice.rate.alone)" = $'6\t::ffff:10.83.2.2,::ffff:10.83.2.3\t40000,0\t0,0'
-	expect "V16" "$(dissected "$all" -Y "frame.number == 15 && sluice.companion" -T fields -e sluice.msg -e sluice.seq \
+	expect "V16" "$(dissected "$all" -Y "frame.number == 16 && sluice.companion" -T fields -e sluice.msg -e sluice.seq \
 		-e sluice.companion.srcport -e sluice.path_id -e sluice.hop.qlen_bytes)" = $'2\t158\t40001\t0x0011\t26080'
-	expect "V17" "$(dissected "$all" -Y "frame.number == 16 && sluice.companion && !sluice.companion.srcport" -T fields \
+	expect "V17" "$(dissected "$all" -Y "frame.number == 17 && sluice.companion && !sluice.companion.srcport" -T fields \
 		-e sluice.msg -e sluice.seq -e sluice.nhop)" = $'3\t66051\t0'
 }
 
