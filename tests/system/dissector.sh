@@ -22,7 +22,7 @@ dissected_cleanly() {
 dissected_count() { dissected "$1" -Y "$2" -T fields -e frame.number | wc -l; }
 
 # dissector_vectors [SED]...: the test vectors of docs/vectors.md as CASE_DIR/vectors.pcap, after these edits. A vector may be what differs
-# from an earlier one, as indented lines.
+# from an earlier one, as indented lines, and "00 x N" are N bytes.
 dissector_vectors() {
 	awk '
 		function put(i) { for (i = 1; i <= lines; i++) print line[vector, i]; print "" }
@@ -35,6 +35,12 @@ dissector_vectors() {
 		sub(/^    /, "") && /^[0-9a-f][0-9a-f][0-9a-f][0-9a-f]  / {
 			for (i = 1; i <= lines; i++)
 				if (substr(line[vector, i], 1, 4) == substr($0, 1, 4)) line[vector, i] = substr($0, 1, 53)
+			next
+		}
+		/^[0-9a-f][0-9a-f][0-9a-f][0-9a-f]  00 x / {
+			line[vector, ++lines] = $1 " "
+			for (i = 0; i < $4; i++)
+				line[vector, lines] = line[vector, lines] " 00"
 			next
 		}
 		/^[0-9a-f][0-9a-f][0-9a-f][0-9a-f]  / { line[vector, ++lines] = substr($0, 1, 53) }
