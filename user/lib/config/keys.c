@@ -63,14 +63,11 @@ static const struct config_key hpcc_keys[] = {
 		  "whether delays and losses that no port reports bound W. false: W of a path that stamps nothing is "
 		  "W_init" },
 	{ "variant", &config_word, FIELD(struct config, variant), .words = variant_words, .refusal = "is unknown",
-	  .preset = "plain", .reload = "at once",
-	  .meaning = "how flows come to equal rates" },
+	  .preset = "plain", .reload = "at once", .meaning = "how flows come to equal rates" },
 	{ "feedback", &config_word, FIELD(struct config, feedback), .words = feedback_words, .refusal = "is unknown",
-	  .preset = "hops", .reload = "at once",
-	  .meaning = "who computes: what this host tells of what arrives" },
+	  .preset = "hops", .reload = "at once", .meaning = "who computes: what this host tells of what arrives" },
 	{ "encoding", &config_word, FIELD(struct config, hpcc.encoding), .words = encoding_words, .preset = "hpcc",
-	  .reload = "at once; routes too",
-	  .meaning = "how packets carry telemetry" },
+	  .reload = "at once; routes too", .meaning = "how packets carry telemetry" },
 	{ "telemetry", &config_word, FIELD(struct config, hpcc.telemetry), .words = telemetry_words, .preset = "auto",
 	  .reload = "at once; routes too",
 	  .meaning = "which packets collect telemetry. auto: companion, but "
@@ -166,7 +163,8 @@ static const struct config_key hiercc_keys[] = {
 
 static const struct config_key pacing_keys[] = {
 	{ "horizon", &config_time, FIELD(struct config, horizon_ns), .max = NSEC_PER_SEC, .zero = true,
-	  .range = "a time of at most 1s", .example = "10ms", .otherwise = "100 ms; base_rtt of the peer for a standing backlog", .reload = "at once",
+	  .range = "a time of at most 1s", .example = "10ms",
+	  .otherwise = "100 ms; base_rtt of the peer for a standing backlog", .reload = "at once",
 	  .meaning = "how long a UDP packet may wait in fq for its departure time: UDP" },
 	{ "beyond", &config_word, FIELD(struct config, pacing.mark), .words = beyond_words, .preset = "drop",
 	  .reload = "at once", .meaning = "what happens to one that would have to wait for longer" },
@@ -215,8 +213,7 @@ static const struct config_key pfc_keys[] = {
 	  .meaning = "P-PFC: acts if the buffer would last for less" },
 	{ "fixed", &config_time, FIELD(struct config, fixed_ns), .min = USEC, .max = NSEC_PER_SEC,
 	  .range = "a time from 1 us to 1000 ms", .example = "200ms", .otherwise = "none: as Algorithm 3 has it",
-	  .reload = "at once",
-	  .meaning = "P-PFC: the length of all pauses, for comparison: what it costs" },
+	  .reload = "at once", .meaning = "P-PFC: the length of all pauses, for comparison: what it costs" },
 	{ "watchdog", &config_time, FIELD(struct config, watchdog_ns), .min = 10 * MSEC, .max = 10 * NSEC_PER_SEC,
 	  .range = "a time from 10000 us to 10000 ms", .example = "200ms",
 	  .otherwise = "four times the longest pause, at least 100ms", .reload = "at once",

@@ -90,7 +90,8 @@ static const struct config_key interface_keys[] = {
 static const struct config_key peer_keys[] = {
 	{ "prefix", &config_prefix, FIELD(struct config_peer, key), .required = true, .most = 64, .range = "a prefix",
 	  .note = "IPv4 or IPv6 with host bits 0, or an address", .example = "10.0.0.0/8",
-	  .advice = "for example 10.0.0.0/8 (host bits 0)", .reload = "at once", .meaning = "see routes before choosing it" },
+	  .advice = "for example 10.0.0.0/8 (host bits 0)", .reload = "at once",
+	  .meaning = "see routes before choosing it" },
 	{ "base_rtt", &config_rtt, FIELD(struct config_peer, base_rtt_ns), .required = true, .min = USEC,
 	  .max = NSEC_PER_SEC, .range = "auto, or a time between 1us and 1s",
 	  .refusal = "is not a time between 1us and 1s, nor auto", .example = "12us", .reload = "at once",
