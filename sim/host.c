@@ -340,6 +340,7 @@ void sender_take(uint32_t p)
 		f->lost = f->probed = 0;
 		if (f->snd_nxt < f->snd_una)
 			f->snd_nxt = f->snd_una;
+		flow_acknowledged(f);
 		timer_set(ack.flow);
 	}
 	if (ack_is_told(&ack))
@@ -382,6 +383,7 @@ void hosts_end(void)
 		free(traffic.list[i].held);
 	free(hosts);
 	free(traffic.list);
+	free(traffic.triggers);
 	traffic = (struct traffic){};
 	hosts = NULL;
 }
