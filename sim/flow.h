@@ -68,6 +68,7 @@ struct sim_flow {
 	uint8_t class;
 	uint8_t in_turn; /* 1: it is in its host's list of flows that may send */
 	uint8_t probed;	 /* selective repeat: the timer wants the last packet sent again, or that was done */
+	uint8_t opening; /* 1: its handshake is not answered */
 	uint8_t lost;	 /* NACK was heard: retransmission continues from snd_nxt */
 	/* sender */
 	uint64_t snd_una, snd_nxt, snd_max; /* positions of payload */
@@ -120,6 +121,7 @@ struct host_rules {
 	uint32_t slack;	  /* packets beyond the window, as TCP needs one for delayed ACKs */
 	uint64_t late_ns; /* departures are late by up to this: a timer's slack */
 	uint64_t rto_ns;
+	int handshake; /* a flow begins with one */
 	int selective; /* out-of-order data is kept */
 	int windows;   /* 0: flows are held by rates only */
 };

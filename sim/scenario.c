@@ -207,6 +207,10 @@ struct scenario *scenario_load(const char *path, char **overrides, int count)
 		    s->scheme);
 		err = -EINVAL;
 	}
+	if (!err && s->host.handshake && (!scheme_find(s->scheme)->seen || s->host.carriage != CARRIAGE_COMPANION)) {
+		msg("host.handshake: only a companion tells N: leave it out, or write scheme=sluice and host.carriage=companion");
+		err = -EINVAL;
+	}
 	if (!err)
 		return s;
 	scenario_free(s);

@@ -57,7 +57,7 @@ struct scenario {
 	struct {
 		__u32 payload, header, ack, ack_every, slack, burst, stamps;
 		__u64 late_ns, rto_ns, ack_late_ns;
-		__u8 recovery, windows, carriage;
+		__u8 recovery, windows, carriage, handshake;
 	} host;
 	struct {
 		__u8 moment;

@@ -136,6 +136,9 @@ static const struct config_key host_keys[] = {
 	     "what a receiver does with what comes out of order"),
 	{ "windows", &config_word, AT(host.windows), .words = flag_words, .preset = "true",
 	  .meaning = "whether windows are obeyed, or rates alone" },
+	{ "handshake", &config_word, AT(host.handshake), .words = flag_words, .preset = "false",
+	  .meaning =
+		  "whether a flow begins with a companion, as SYN has one, whose answer tells N before the first data" },
 	{}
 };
 
