@@ -63,7 +63,7 @@ $(B)/fuzz-packets $(B)/fuzz-cpus: $(B)/fuzz-%: tests/fuzz/%.c tests/prog/packet.
 # --- fuzzers: each is linked with those files of user/ that it feeds ---
 
 # Without a runtime of clang none is built, and the tests report that.
-FUZZERS := wire hpcc rx rtt hiercc ring ppfc config replay netlink rings sandbox
+FUZZERS := wire hpcc rx rtt hiercc ring ppfc config replay netlink rings sandbox matrix
 FUZZ_CC = $(CLANG) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=undefined -Itests/fuzz $(INCLUDES)
 wrapped = $(addprefix -Wl$(comma)--wrap=,$(1))
@@ -78,6 +78,8 @@ $(B)/fuzz-replay: private WITH = -ljson-c -lm
 $(B)/fuzz-netlink: $(addprefix user/,$(addprefix lib/,$(NET_USER) dcb.c util.c) attach/port/nic.c)
 $(B)/fuzz-netlink: private WITH = $(call wrapped,recv $(addprefix mnl_socket_,open2 bind setsockopt get_portid sendto recvfrom close) \
 	$(addprefix mnl_attr_get_,u8 u32 u64 str)) -lmnl -lbpf -lm
+$(B)/fuzz-matrix: $(addprefix sim/,matrix.c topology_file.c lines.c engine.c) user/lib/util.c
+$(B)/fuzz-matrix: private WITH = -lm
 $(B)/fuzz-sandbox: user/lib/sandbox.c
 $(B)/fuzz-sandbox: private WITH = -ljson-c
 $(B)/fuzz-rings: $(CREDITS_USER) $(addprefix user/,$(addprefix daemon/,reports.c tor.c messages.c) \

@@ -51,7 +51,49 @@ uint32_t flow_add(uint32_t from, uint32_t to, uint64_t size, uint64_t start_ns, 
 	f->start_ns = start_ns;
 	f->group = group;
 	f->class = class;
+	f->next = NONE;
 	traffic.endless += !size;
-	event_at(start_ns, EVENT_FLOW, i);
+	if (start_ns != NEVER_NS)
+		event_at(start_ns, EVENT_FLOW, i);
 	return i;
+}
+
+uint32_t trigger_add(uint32_t waits)
+{
+	uint32_t i;
+
+	if (!traffic.triggers_count)
+		traffic.triggers = list_add(traffic.triggers, &traffic.triggers_count, sizeof(*traffic.triggers));
+	i = traffic.triggers_count;
+	traffic.triggers = list_add(traffic.triggers, &traffic.triggers_count, sizeof(*traffic.triggers));
+	traffic.triggers[i] = (struct trigger){ .left = waits, .first = NONE };
+	return i;
+}
+
+void trigger_starts(uint32_t trigger, uint32_t flow)
+{
+	traffic.list[flow].next = traffic.triggers[trigger].first;
+	traffic.triggers[trigger].first = flow;
+}
+
+static void trigger_fire(struct trigger *t)
+{
+	uint32_t i;
+
+	if (!t->left || --t->left)
+		return;
+	for (i = t->first; i != NONE; i = traffic.list[i].next) {
+		traffic.list[i].start_ns = engine.now_ns;
+		event_at(engine.now_ns, EVENT_FLOW, i);
+	}
+}
+
+void flow_acknowledged(struct sim_flow *f)
+{
+	if (!f->size || f->snd_una < f->size || f->acked_ns)
+		return;
+	f->acked_ns = engine.now_ns;
+	traffic.acked++;
+	if (f->fires)
+		trigger_fire(&traffic.triggers[f->fires]);
 }

@@ -61,10 +61,14 @@ struct sim_flow {
 	uint32_t from, to;	    /* hosts */
 	uint32_t group;		    /* index of its workload entry */
 	uint64_t size;		    /* bytes of payload; 0: endless */
-	uint64_t start_ns, done_ns; /* done_ns 0: it is still running */
+	uint64_t start_ns;	    /* NEVER_NS: a trigger will start it */
+	uint64_t done_ns, acked_ns; /* when the last byte arrived, and when its ACK did; 0: not yet */
+	uint32_t fires;		    /* trigger that its end fires; 0: none */
+	uint32_t next;		    /* flow that starts by the same trigger, or NONE */
 	uint8_t class;
 	uint8_t in_turn; /* 1: it is in its host's list of flows that may send */
 	uint8_t probed;	 /* selective repeat: the timer wants the last packet sent again, or that was done */
+	uint8_t opening; /* 1: its handshake is not answered */
 	uint8_t lost;	 /* NACK was heard: retransmission continues from snd_nxt */
 	/* sender */
 	uint64_t snd_una, snd_nxt, snd_max; /* positions of payload */
@@ -117,21 +121,37 @@ struct host_rules {
 	uint32_t slack;	  /* packets beyond the window, as TCP needs one for delayed ACKs */
 	uint64_t late_ns; /* departures are late by up to this: a timer's slack */
 	uint64_t rto_ns;
+	int handshake; /* a flow begins with one */
 	int selective; /* out-of-order data is kept */
 	int windows;   /* 0: flows are held by rates only */
 };
 extern struct host_rules host_rules;
 
+/* Starts flows when as many others have been acknowledged to their end as it waits for. */
+struct trigger {
+	uint32_t left;	/* of those; 0: it has fired */
+	uint32_t first; /* flow that it starts, or NONE */
+};
+
 struct traffic {
 	struct sim_flow *list;
-	uint32_t count, done, endless;
+	uint32_t count, endless;
+	uint32_t done, acked;	  /* flows whose last byte has arrived, and those whose sender knows it */
+	struct trigger *triggers; /* the first one is not used: 0 is none */
+	uint32_t triggers_count;
 	uint64_t sent_again;		 /* retransmitted packets */
 	uint64_t companions, sent_bytes; /* companions, and wire bytes of data */
 };
 extern struct traffic traffic;
 
-/* Adds a flow that begins at start_ns. Returns its number. */
+/* Adds a flow that begins at start_ns; NEVER_NS: when a trigger starts it. Returns its number. */
 uint32_t flow_add(uint32_t from, uint32_t to, uint64_t size, uint64_t start_ns, uint32_t group, uint32_t class);
+/* Adds a trigger that waits for so many flows. Returns its number. */
+uint32_t trigger_add(uint32_t waits);
+/* The trigger will start the flow. */
+void trigger_starts(uint32_t trigger, uint32_t flow);
+/* Called when snd_una has advanced: whether that was the end of the flow. */
+void flow_acknowledged(struct sim_flow *f);
 /* Wire bytes of the first `payload` bytes of a flow. */
 uint64_t flow_wire_bytes(uint64_t payload);
 /* The least time from a flow's start to the arrival of its last byte: alone, at the speed of the path. */

@@ -29,7 +29,7 @@ static struct sim_host *hosts;
 
 static int flow_has_more(const struct sim_flow *f)
 {
-	return !f->done_ns && (!f->size || f->snd_nxt < f->size || f->hole < f->hole_end);
+	return !f->done_ns && !f->opening && (!f->size || f->snd_nxt < f->size || f->hole < f->hole_end);
 }
 
 static int flow_may_send(const struct sim_flow *f)
@@ -239,13 +239,34 @@ void host_on_wake(uint32_t number)
 	port_kick(h->port);
 }
 
+/* SYN: a companion, whose answer tells N before the first data. If it is lost the timer repeats it. */
+static void handshake_begin(uint32_t i)
+{
+	struct sim_flow *f = &traffic.list[i];
+
+	f->opening = 1;
+	f->rto_ns = engine.now_ns + host_rules.rto_ns;
+	event_at(f->rto_ns, EVENT_TIMER, i);
+	host_control(f->from, companion_new(i));
+}
+
+static void handshake_end(uint32_t i)
+{
+	traffic.list[i].opening = 0;
+	traffic.list[i].departure_ns = engine.now_ns;
+	timer_set(i);
+}
+
 void host_on_flow(uint32_t i)
 {
 	struct sim_flow *f = &traffic.list[i];
 
 	scheme->begin(f);
 	f->departure_ns = engine.now_ns;
-	flow_ready(i);
+	if (host_rules.handshake)
+		handshake_begin(i);
+	else
+		flow_ready(i);
 }
 
 /* Retransmits from the last acknowledged position. */
@@ -264,7 +285,7 @@ void host_on_timer(uint32_t i)
 {
 	struct sim_flow *f = &traffic.list[i];
 
-	if (f->done_ns || f->snd_una == f->snd_max) {
+	if (f->done_ns || (f->snd_una == f->snd_max && !f->opening)) {
 		f->rto_ns = 0;
 		return;
 	}
@@ -273,6 +294,10 @@ void host_on_timer(uint32_t i)
 		return;
 	}
 	f->rto_ns = 0;
+	if (f->opening) {
+		handshake_begin(i);
+		return;
+	}
 	if (host_rules.selective && !f->probed) {
 		f->probed = PROBE_SENT;
 		timer_set(i);
@@ -332,6 +357,8 @@ void sender_take(uint32_t p)
 	}
 	if (ack.kind == PACKET_ECHO || ack.kind == PACKET_WINDOW) {
 		scheme->ack(f, &ack);
+		if (f->opening)
+			handshake_end(ack.flow);
 		flow_ready(ack.flow);
 		return;
 	}
@@ -340,6 +367,7 @@ void sender_take(uint32_t p)
 		f->lost = f->probed = 0;
 		if (f->snd_nxt < f->snd_una)
 			f->snd_nxt = f->snd_una;
+		flow_acknowledged(f);
 		timer_set(ack.flow);
 	}
 	if (ack_is_told(&ack))
@@ -382,6 +410,7 @@ void hosts_end(void)
 		free(traffic.list[i].held);
 	free(hosts);
 	free(traffic.list);
+	free(traffic.triggers);
 	traffic = (struct traffic){};
 	hosts = NULL;
 }

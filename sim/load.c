@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The workload. Listed flows begin at their times; incasts and Poisson arrivals are drawn as time advances, until
+ * The workload. Listed flows and those of a matrix begin at their times; incasts and Poisson arrivals are drawn as time advances, until
  * run.time.
  */
 #include <stdlib.h>
 #include "lib/util.h"
 #include "sim/engine.h"
 #include "sim/flow.h"
+#include "sim/matrix.h"
 #include "sim/memory.h"
 #include "sim/scenario.h"
 #include "sim/sizes.h"
@@ -14,6 +15,7 @@
 struct running {
 	const struct load *load;
 	struct sizes sizes;
+	struct matrix matrix;
 	double mean_ns; /* mean time between two arrivals */
 	double next_ns; /* time of the next one, with its fraction: the mean is right to less than a nanosecond */
 };
@@ -47,6 +49,26 @@ static void flows_start(uint32_t group, const struct running *r)
 				l->start_ns + i / l->together * l->gap_ns + (uint64_t)(random_uniform() * l->jitter_ns),
 				group, l->class);
 		traffic.list[flow].limit_bps = l->rate;
+	}
+}
+
+/* Starts the flows of a matrix, or has them wait for their triggers. */
+static void matrix_start(uint32_t group, const struct running *r)
+{
+	const struct matrix *m = &r->matrix;
+	uint32_t i, flow, before = 0;
+
+	for (i = 1; i <= m->triggers_count; i++)
+		before = trigger_add(m->triggers[i].waits) - i;
+	for (i = 0; i < m->count; i++) {
+		const struct matrix_flow *f = &m->flows[i];
+
+		flow = flow_add(f->from, f->to, f->size, f->trigger ? NEVER_NS : r->load->start_ns + f->start_ns, group,
+				r->load->class);
+		traffic.list[flow].limit_bps = r->load->rate;
+		traffic.list[flow].fires = f->fires ? before + f->fires : 0;
+		if (f->trigger)
+			trigger_starts(before + f->trigger, flow);
 	}
 }
 
@@ -105,6 +127,12 @@ static int load_check(const struct load *l)
 		msg("loads: %s: to %u: there are %u hosts, from 0 on", l->name, l->to, net.hosts_count);
 	else if (l->kind == LOAD_INCAST && l->count >= net.hosts_count)
 		msg("loads: %s: count %u: there are %u hosts, and one receives", l->name, l->count, net.hosts_count);
+	else if (!l->file != (l->kind != LOAD_MATRIX))
+		msg("loads: %s: %s", l->name,
+		    l->file ? "a file is of kind: matrix: write that too" :
+			      "a matrix without its file: write file: flows.cm");
+	else if (l->kind == LOAD_MATRIX)
+		return 0;
 	else if (l->kind != LOAD_FLOWS && !l->share && !l->period_ns)
 		msg("loads: %s: how often is not said: write share, for example 0.5, or period", l->name);
 	else if (l->kind != LOAD_FLOWS && !l->size && !l->sizes)
@@ -114,11 +142,24 @@ static int load_check(const struct load *l)
 	return -1;
 }
 
+static int matrix_take(const struct load *l, struct matrix *m)
+{
+	if (matrix_load(l->file, m))
+		return -1;
+	if (m->nodes <= net.hosts_count)
+		return 0;
+	msg("loads: %s: %s has %u nodes, and the topology %u hosts: write a larger topology, or name another file",
+	    l->name, l->file, m->nodes, net.hosts_count);
+	return -1;
+}
+
 /* The expected number of flows. */
 static double running_flows(const struct running *r)
 {
 	double arrivals = (scenario->run.time_ns - (double)r->load->start_ns) / r->mean_ns;
 
+	if (r->load->kind == LOAD_MATRIX)
+		return r->matrix.count;
 	if (r->load->kind == LOAD_FLOWS)
 		return r->load->count;
 	return arrivals < 0 ? 0 : arrivals * (r->load->kind == LOAD_INCAST ? r->load->count : 1);
@@ -136,7 +177,8 @@ int loads_begin(const struct scenario *s)
 	for (i = 0; i < s->loads_count; i++) {
 		struct running *r = &running[i];
 
-		if (load_check(r->load) || (r->load->sizes && sizes_load(r->load->sizes, &r->sizes)))
+		if (load_check(r->load) || (r->load->sizes && sizes_load(r->load->sizes, &r->sizes)) ||
+		    (r->load->file && matrix_take(r->load, &r->matrix)))
 			return -1;
 		running_mean(r);
 		count += running_flows(r);
@@ -144,6 +186,8 @@ int loads_begin(const struct scenario *s)
 			return -1;
 		if (r->load->kind == LOAD_FLOWS)
 			flows_start(i, r);
+		else if (r->load->kind == LOAD_MATRIX)
+			matrix_start(i, r);
 		else
 			event_at(r->next_ns = r->load->start_ns + random_exponential(r->mean_ns), EVENT_LOAD, i);
 	}
@@ -154,7 +198,9 @@ void loads_end(void)
 {
 	uint32_t i;
 
-	for (i = 0; i < scenario->loads_count; i++)
+	for (i = 0; i < scenario->loads_count; i++) {
 		sizes_free(&running[i].sizes);
+		matrix_free(&running[i].matrix);
+	}
 	free(running);
 }

@@ -29,7 +29,7 @@ int measure_begin(const struct scenario *s)
 static int is_over(void)
 {
 	return engine.now_ns >= scenario->run.time_ns &&
-	       (!scenario->run.drain || traffic.done + traffic.endless == traffic.count);
+	       (!scenario->run.drain || traffic.acked + traffic.endless == traffic.count);
 }
 
 void measure_on_sample(uint32_t unused)

@@ -52,7 +52,7 @@ void fair_sample(void)
 		got = f->rcv_nxt - jain.active[i].before;
 		jain.active[left].flow = jain.active[i].flow;
 		jain.active[left++].before = f->rcv_nxt;
-		if (f->start_ns + JAIN_ROUNDS * scenario->run.sample_ns > engine.now_ns)
+		if (f->start_ns > engine.now_ns || f->start_ns + JAIN_ROUNDS * scenario->run.sample_ns > engine.now_ns)
 			continue;
 		sum += got;
 		squares += got * got;

@@ -62,7 +62,7 @@ struct json_object *load_result(const struct scenario *s, uint32_t group)
 {
 	static const double edges[] = { 0, 3e3, 10e3, 30e3, 100e3, 300e3, 1e6, 3e6, 10e6, INFINITY };
 	struct json_object *o = json_object_new_object(), *by_size = json_object_new_array(), *one;
-	uint64_t first = NEVER_NS, last = 0, begun = NEVER_NS, bytes = 0;
+	uint64_t first = NEVER_NS, last = 0, begun = NEVER_NS, bytes = 0, acked_first = NEVER_NS, acked_last = 0;
 	uint32_t i, n = 0, done = 0;
 
 	for (i = 0; i < traffic.count; i++) {
@@ -78,6 +78,10 @@ struct json_object *load_result(const struct scenario *s, uint32_t group)
 		done++;
 		first = f->done_ns < first ? f->done_ns : first;
 		last = f->done_ns > last ? f->done_ns : last;
+		if (!f->acked_ns)
+			continue;
+		acked_first = f->acked_ns < acked_first ? f->acked_ns : acked_first;
+		acked_last = f->acked_ns > acked_last ? f->acked_ns : acked_last;
 	}
 	if (group != NONE)
 		json_object_object_add(o, "name", json_object_new_string(s->loads[group].name));
@@ -87,6 +91,10 @@ struct json_object *load_result(const struct scenario *s, uint32_t group)
 	if (done) {
 		result_number(o, "first_done_us", (first - begun) / 1e3);
 		result_number(o, "last_done_us", (last - begun) / 1e3);
+	}
+	if (acked_last) {
+		result_number(o, "first_acked_us", (acked_first - begun) / 1e3);
+		result_number(o, "last_acked_us", (acked_last - begun) / 1e3);
 	}
 	recovery_add(o, s, group);
 	json_object_object_add(o, "slowdown", slowdown_result(s, group, 0, INFINITY));

@@ -30,13 +30,14 @@ void measure_print(struct json_object *r)
 	printf("pauses: %.0f, %.0f ports held for %.1f us in all\n",
 	       result_get(pauses, "xoffs") + result_get(pauses, "predicted"), result_get(pauses, "ports_paused"),
 	       result_get(pauses, "paused_us"));
-	printf("\n%-16s %9s %9s %10s %10s %10s %10s\n", "LOAD", "FLOWS", "DONE", "SLOWDOWN", "p95", "p99", "p99.9");
+	printf("\n%-16s %9s %9s %10s %10s %10s %10s %11s %11s\n", "LOAD", "FLOWS", "DONE", "SLOWDOWN", "p95", "p99",
+	       "p99.9", "FIRST, us", "LAST, us");
 	for (i = 0; i < json_object_array_length(loads); i++) {
 		struct json_object *l = json_object_array_get_idx(loads, i), *s = json_object_object_get(l, "slowdown");
 
-		printf("%-16s %9.0f %9.0f %10.3f %10.3f %10.3f %10.3f\n",
+		printf("%-16s %9.0f %9.0f %10.3f %10.3f %10.3f %10.3f %11.1f %11.1f\n",
 		       json_object_get_string(json_object_object_get(l, "name")), result_get(l, "flows"),
 		       result_get(l, "done"), result_get(s, "p50"), result_get(s, "p95"), result_get(s, "p99"),
-		       result_get(s, "p999"));
+		       result_get(s, "p999"), result_get(l, "first_acked_us"), result_get(l, "last_acked_us"));
 	}
 }

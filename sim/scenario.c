@@ -9,6 +9,7 @@
 #include "sim/scenario.h"
 #include "sim/scenario_keys.h"
 #include "sim/scheme.h"
+#include "sim/topology_file.h"
 
 static const struct config_key *key_find(const struct config_table *t, const char *name, size_t length)
 {
@@ -93,7 +94,7 @@ static int override(struct scenario *s, const char *text)
 /* A file that is being read. */
 struct reading {
 	struct tables tables;
-	const char *scheme; /* by the command line; NULL: by the file */
+	const char *scheme, *topology; /* by the command line; NULL: by the file */
 };
 
 /* Keys that the file leaves out get the values that the scheme implies. The command line comes after that. */
@@ -117,6 +118,68 @@ static int scheme_imply(struct tables *t, void *into)
 	return 0;
 }
 
+/* A file that the scenario names lies beside it. */
+static int beside(const char *scenario, char **name)
+{
+	const char *end = strrchr(scenario, '/');
+	char *path;
+
+	if (!*name || **name == '/' || !end)
+		return 0;
+	if (asprintf(&path, "%.*s/%s", (int)(end - scenario), scenario, *name) < 0)
+		return -ENOMEM;
+	free(*name);
+	*name = path;
+	return 0;
+}
+
+static int files_find(const char *scenario, struct scenario *s)
+{
+	int err = beside(scenario, &s->topology.file);
+	__u32 i;
+
+	for (i = 0; i < s->loads_count && !err; i++)
+		err = beside(scenario, &s->loads[i].file);
+	return err;
+}
+
+/* Keys of the topology that the scenario leaves out get the values of the topology's own file. */
+static int topology_imply(struct tables *t, struct scenario *s)
+{
+	const struct config_key *k = key_find(&scenario_top, "topology", strlen("topology"))->table->keys;
+	const char *path = ((struct reading *)t)->topology ?: s->topology.file;
+	struct scenario file = *s;
+
+	if (!path)
+		return 0;
+	if (topology_file_read(path, &file))
+		return -EINVAL;
+	for (; k->name; k++)
+		if (k->kind != &config_string && !tables_has(t, field_at(s, &k->field)))
+			field_set(s, &k->field, field_get(&file, &k->field));
+	return 0;
+}
+
+static int values_imply(struct tables *t, void *into)
+{
+	int err = files_find(t->path, into);
+
+	err = err ?: scheme_imply(t, into);
+	return err ?: topology_imply(t, into);
+}
+
+/* The value of that key on the command line; NULL: there is none. */
+static const char *overridden(char **overrides, int count, const char *key)
+{
+	const char *value = NULL;
+	int i;
+
+	for (i = 0; i < count; i++)
+		if (!strncmp(overrides[i], key, strlen(key)))
+			value = overrides[i] + strlen(key);
+	return value;
+}
+
 struct scenario *scenario_load(const char *path, char **overrides, int count)
 {
 	struct reading r = {
@@ -126,15 +189,14 @@ struct scenario *scenario_load(const char *path, char **overrides, int count)
 			.kind = "scenario",
 			.instead = "name another file",
 			.page = "docs/simulator.md",
-			.check = scheme_imply,
+			.check = values_imply,
 		},
+		.scheme = overridden(overrides, count, "scheme="),
+		.topology = overridden(overrides, count, "topology.file="),
 	};
 	struct scenario *s = calloc(1, sizeof(*s));
 	int err, i;
 
-	for (i = 0; i < count; i++)
-		if (!strncmp(overrides[i], "scheme=", strlen("scheme=")))
-			r.scheme = overrides[i] + strlen("scheme=");
 	err = s ? tables_load(&r.tables, s) : -ENOMEM;
 	if (err == -ENOMEM)
 		msg("%s: %s", path, strerror(ENOMEM));
@@ -143,6 +205,10 @@ struct scenario *scenario_load(const char *path, char **overrides, int count)
 	if (!err && !s->hpcc.flows && !scheme_find(s->scheme)->seen) {
 		msg("hpcc.flows: auto: with the scheme %s nobody counts flows: write a number, or scheme=sluice",
 		    s->scheme);
+		err = -EINVAL;
+	}
+	if (!err && s->host.handshake && (!scheme_find(s->scheme)->seen || s->host.carriage != CARRIAGE_COMPANION)) {
+		msg("host.handshake: only a companion tells N: leave it out, or write scheme=sluice and host.carriage=companion");
 		err = -EINVAL;
 	}
 	if (!err)

@@ -8,7 +8,7 @@
 #include "sluice/types.h"
 
 enum topology_kind { TOPOLOGY_STAR, TOPOLOGY_DUMBBELL, TOPOLOGY_PARKING, TOPOLOGY_LEAF_SPINE, TOPOLOGY_FAT_TREE };
-enum load_kind { LOAD_FLOWS, LOAD_INCAST, LOAD_POISSON };
+enum load_kind { LOAD_FLOWS, LOAD_INCAST, LOAD_POISSON, LOAD_MATRIX };
 enum stamp_kind { STAMP_DEQUEUE, STAMP_ENQUEUE, STAMP_NONE };
 enum pause_kind { PAUSE_NONE, PAUSE_PFC, PAUSE_PPFC };
 enum hiercc_kind { HIERCC_OFF, HIERCC_CREDIT, HIERCC_RATES };
@@ -32,12 +32,14 @@ struct load {
 	/* incast: count hosts, drawn anew each time, send to one; poisson: from each host to any other */
 	double share; /* mean load as a share of the speed of all hosts */
 	char *sizes;  /* name of a distribution, or its file */
+	char *file;   /* matrix: its connections */
 	__u64 period_ns;
 };
 
 struct scenario {
 	char *name;
 	struct {
+		char *file; /* that the other values come from; NULL: none */
 		__u8 kind;
 		__u32 hosts; /* of a leaf; of a star: all; of each side of a dumbbell; of each switch of a parking lot */
 		__u32 leaves, spines, pods, cores;
@@ -55,7 +57,7 @@ struct scenario {
 	struct {
 		__u32 payload, header, ack, ack_every, slack, burst, stamps;
 		__u64 late_ns, rto_ns, ack_late_ns;
-		__u8 recovery, windows, carriage;
+		__u8 recovery, windows, carriage, handshake;
 	} host;
 	struct {
 		__u8 moment;

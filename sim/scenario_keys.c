@@ -13,7 +13,7 @@ static const struct word topology_words[] = {
 	{ "fat-tree", TOPOLOGY_FAT_TREE },   {}
 };
 static const struct word load_words[] = {
-	{ "flows", LOAD_FLOWS }, { "incast", LOAD_INCAST }, { "poisson", LOAD_POISSON }, {}
+	{ "flows", LOAD_FLOWS }, { "incast", LOAD_INCAST }, { "poisson", LOAD_POISSON }, { "matrix", LOAD_MATRIX }, {}
 };
 static const struct word stamp_words[] = {
 	{ "dequeue", STAMP_DEQUEUE }, { "enqueue", STAMP_ENQUEUE }, { "none", STAMP_NONE }, {}
@@ -74,6 +74,9 @@ static const struct word moment_words[] = { { "ack", MOMENT_ACK }, { "data", MOM
 	}
 
 static const struct config_key topology_keys[] = {
+	{ "file", &config_string, AT(topology.file), .most = 4000, .range = "the name of a file",
+	  .example = "fabric.topo",
+	  .meaning = "a .topo of uet-htsim, which gives the other keys their values where the scenario does not" },
 	WORD("kind", topology.kind, topology_words, "star", "how nodes are joined"),
 	COUNT("hosts", topology.hosts, 1, 100000, "16", "hosts of each switch that has any"),
 	COUNT("leaves", topology.leaves, 1, 10000, "4", "switches with hosts; of a pod, where there are pods"),
@@ -133,6 +136,9 @@ static const struct config_key host_keys[] = {
 	     "what a receiver does with what comes out of order"),
 	{ "windows", &config_word, AT(host.windows), .words = flag_words, .preset = "true",
 	  .meaning = "whether windows are obeyed, or rates alone" },
+	{ "handshake", &config_word, AT(host.handshake), .words = flag_words, .preset = "false",
+	  .meaning =
+		  "whether a flow begins with a companion, as SYN has one, whose answer tells N before the first data" },
 	{}
 };
 
@@ -222,7 +228,7 @@ static const struct config_key load_keys[] = {
 	{ "name", &config_string, AT(name), .required = true, .most = 40, .range = "a text", .example = "mice",
 	  .meaning = "of this part of the workload, in the results" },
 	WORD("kind", kind, load_words, "flows",
-	     "which flows: listed, many to one again and again, or each host to any other"),
+	     "which flows: listed, many to one again and again, each host to any other, or those of a file"),
 	COUNT("from", from, 0, 99999, "0", "flows: the first host that sends; then those after it"),
 	{ "to", &config_number, AT(to), .max = 99999, .preset = "0", .range = "a number from 0 to 99999",
 	  .refusal = "is not from 0 to 99999", .example = "0", .given = AT(to_given),
@@ -231,13 +237,15 @@ static const struct config_key load_keys[] = {
 	COUNT("count", count, 1, 1000000, "1", "flows, or hosts that send at once to one"),
 	COUNT("together", together, 1, 1000000, "1000000", "flows: how many of them begin together"),
 	TIME("gap", gap_ns, NULL, "flows: until the next ones begin"),
-	TIME("start", start_ns, NULL, "when the first begin"),
+	TIME("start", start_ns, NULL, "when the first begin; matrix: its time 0"),
 	TIME("jitter", jitter_ns, NULL, "flows: each begins later, at random, by up to that"),
 	BYTES("size", size, NULL, "of a flow; none: by sizes, or without an end"),
 	SPEED("rate", rate, NULL, "flows: that each sends at most; none: what its scheme allows"),
 	{ "sizes", &config_string, AT(sizes), .most = 200,
 	  .range = "websearch, fb-hadoop, ali-storage, cache-follower, data-mining, or a file", .example = "websearch",
 	  .meaning = "distribution of sizes" },
+	{ "file", &config_string, AT(file), .most = 4000, .range = "the name of a file", .example = "incast.cm",
+	  .meaning = "matrix: a .cm of uet-htsim, a flow a line" },
 	PART("share", share, 0, 1, NULL, "incast, poisson: of the speed of all hosts, as a mean"),
 	TIME("period", period_ns, NULL, "incast, poisson: mean time between two arrivals, in place of share"),
 	COUNT("class", class, 1, 2, "1", "class of traffic"),

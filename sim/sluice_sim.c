@@ -161,6 +161,7 @@ static void rules_take(const struct scenario *s)
 		.late_ns = s->host.late_ns,
 		.selective = s->host.recovery == RECOVERY_SELECTIVE,
 		.windows = s->host.windows,
+		.handshake = s->host.handshake,
 		.ack_late_ns = s->host.ack_late_ns,
 		.burst = s->host.burst,
 		.stamps = s->host.stamps,

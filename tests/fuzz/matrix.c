@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The files of uet-htsim that sluice-sim reads: a topology or a matrix, as the first byte of the input says. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "said.h"
+#include "sim/matrix.h"
+#include "sim/topology_file.h"
+
+static int fd = -1;
+static char path[64];
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	fd = memfd_create("matrix", MFD_CLOEXEC);
+	FUZZ_ASSERT(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	said_begin();
+	return 0;
+}
+
+static int topology(void)
+{
+	struct scenario s = {};
+	__u32 hosts;
+
+	if (topology_file_read(path, &s))
+		return -1;
+	hosts = s.topology.hosts * s.topology.leaves * s.topology.pods;
+	FUZZ_ASSERT(hosts >= 2 && hosts <= 100000 && s.topology.spines && s.topology.speed && s.topology.uplink);
+	FUZZ_ASSERT(s.topology.kind == TOPOLOGY_LEAF_SPINE ?
+			    s.topology.pods == 1 :
+			    !(s.topology.cores % s.topology.spines) && s.topology.core);
+	return 0;
+}
+
+static int matrix(void)
+{
+	struct matrix m;
+	__u32 i;
+
+	if (matrix_load(path, &m)) {
+		FUZZ_ASSERT(!m.flows && !m.triggers);
+		return -1;
+	}
+	FUZZ_ASSERT(m.count && m.flows);
+	for (i = 0; i < m.count; i++) {
+		const struct matrix_flow *f = &m.flows[i];
+
+		FUZZ_ASSERT(f->from < m.nodes && f->to < m.nodes && f->from != f->to && f->size);
+		FUZZ_ASSERT(f->fires <= m.triggers_count && f->trigger <= m.triggers_count);
+		FUZZ_ASSERT(!f->trigger || (!f->start_ns && m.triggers[f->trigger].waits));
+	}
+	matrix_free(&m);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz f = { data, size };
+	int is_topology = fuzz_coin(&f), err;
+
+	FUZZ_ASSERT(!ftruncate(fd, 0) && pwrite(fd, f.at, f.left, 0) == (ssize_t)f.left);
+	said_bytes = 0;
+	err = is_topology ? topology() : matrix();
+	FUZZ_ASSERT(!err == !said_bytes);
+	return 0;
+}
