@@ -60,20 +60,17 @@ uint32_t flow_add(uint32_t from, uint32_t to, uint64_t size, uint64_t start_ns, 
 
 uint32_t trigger_add(uint32_t waits)
 {
-	uint32_t i;
-
-	if (!traffic.triggers_count)
-		traffic.triggers = list_add(traffic.triggers, &traffic.triggers_count, sizeof(*traffic.triggers));
-	i = traffic.triggers_count;
 	traffic.triggers = list_add(traffic.triggers, &traffic.triggers_count, sizeof(*traffic.triggers));
-	traffic.triggers[i] = (struct trigger){ .left = waits, .first = NONE };
-	return i;
+	traffic.triggers[traffic.triggers_count - 1] = (struct trigger){ .left = waits, .first = NONE };
+	return traffic.triggers_count;
 }
 
 void trigger_starts(uint32_t trigger, uint32_t flow)
 {
-	traffic.list[flow].next = traffic.triggers[trigger].first;
-	traffic.triggers[trigger].first = flow;
+	struct trigger *t = &traffic.triggers[trigger - 1];
+
+	traffic.list[flow].next = t->first;
+	t->first = flow;
 }
 
 static void trigger_fire(struct trigger *t)
@@ -95,5 +92,5 @@ void flow_acknowledged(struct sim_flow *f)
 	f->acked_ns = engine.now_ns;
 	traffic.acked++;
 	if (f->fires)
-		trigger_fire(&traffic.triggers[f->fires]);
+		trigger_fire(&traffic.triggers[f->fires - 1]);
 }

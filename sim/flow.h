@@ -137,7 +137,7 @@ struct traffic {
 	struct sim_flow *list;
 	uint32_t count, endless;
 	uint32_t done, acked;	  /* flows whose last byte has arrived, and those whose sender knows it */
-	struct trigger *triggers; /* the first one is not used: 0 is none */
+	struct trigger *triggers; /* numbered from 1 on: 0 is none */
 	uint32_t triggers_count;
 	uint64_t sent_again;		 /* retransmitted packets */
 	uint64_t companions, sent_bytes; /* companions, and wire bytes of data */

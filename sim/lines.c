@@ -2,7 +2,6 @@
 /* See lines.h. */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include "lib/util.h"
 #include "sim/lines.h"
@@ -70,13 +69,12 @@ int lines_next(struct lines *l)
 
 int lines_number(const char *text, uint64_t least, uint64_t most, uint64_t *value)
 {
-	char *end;
+	__u64 number;
 
-	if (!text || *text < '0' || *text > '9')
+	if (!text || digits_parse(text, &number) || number < least || number > most)
 		return -1;
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return errno || *end || *value < least || *value > most ? -1 : 0;
+	*value = number;
+	return 0;
 }
 
 void lines_close(struct lines *l)

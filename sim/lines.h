@@ -23,7 +23,7 @@ int lines_open(struct lines *l, const char *path, const char *what);
 int lines_next(struct lines *l);
 /* Reports a mistake in the line of that number. Returns -1. */
 int lines_bad(const struct lines *l, unsigned int number, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* A whole number from least to most. Returns 0, or -1 without a message; text may be NULL. */
+/* A whole number from least to most, as digits_parse() has it. Returns 0, or -1 without a message; text may be NULL. */
 int lines_number(const char *text, uint64_t least, uint64_t most, uint64_t *value);
 void lines_close(struct lines *l);
 

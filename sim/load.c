@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The workload. Listed flows and those of a matrix begin at their times; incasts and Poisson arrivals are drawn as time advances, until
- * run.time.
+ * The workload. Listed flows and those of a matrix begin at their times; incasts and Poisson arrivals are drawn as time
+ * advances, until run.time.
  */
 #include <stdlib.h>
 #include "lib/util.h"
@@ -56,10 +56,10 @@ static void flows_start(uint32_t group, const struct running *r)
 static void matrix_start(uint32_t group, const struct running *r)
 {
 	const struct matrix *m = &r->matrix;
-	uint32_t i, flow, before = 0;
+	uint32_t i, flow, before = traffic.triggers_count;
 
 	for (i = 1; i <= m->triggers_count; i++)
-		before = trigger_add(m->triggers[i].waits) - i;
+		trigger_add(m->triggers[i].waits);
 	for (i = 0; i < m->count; i++) {
 		const struct matrix_flow *f = &m->flows[i];
 
@@ -127,7 +127,7 @@ static int load_check(const struct load *l)
 		msg("loads: %s: to %u: there are %u hosts, from 0 on", l->name, l->to, net.hosts_count);
 	else if (l->kind == LOAD_INCAST && l->count >= net.hosts_count)
 		msg("loads: %s: count %u: there are %u hosts, and one receives", l->name, l->count, net.hosts_count);
-	else if (!l->file != (l->kind != LOAD_MATRIX))
+	else if (!l->file == (l->kind == LOAD_MATRIX))
 		msg("loads: %s: %s", l->name,
 		    l->file ? "a file is of kind: matrix: write that too" :
 			      "a matrix without its file: write file: flows.cm");

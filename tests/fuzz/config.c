@@ -3,28 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/config.h"
-#include "said.h"
-
-static int fd = -1;
-static char path[64];
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	fd = memfd_create("sluice.yaml", MFD_CLOEXEC);
-	FUZZ_ASSERT(fd >= 0);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	said_begin();
-	return 0;
-}
+#include "file.h"
 
 /* The files of keys: none but the two below, whatever path the input names. */
 int __real_open(const char *name, int flags, ...);
@@ -35,7 +17,7 @@ int __wrap_open(const char *name, int flags, ...)
 	const char *keys = strstr(name, "bad") ? "0011\n" : "00112233445566778899aabbccddeeff\n";
 	int key;
 
-	if (!strcmp(name, path))
+	if (!strcmp(name, file_path))
 		return __real_open(name, flags, 0);
 	if (!strstr(name, "key")) {
 		errno = ENOENT;
@@ -80,9 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct config *c = NULL;
 	int err;
 
-	FUZZ_ASSERT(!ftruncate(fd, 0) && pwrite(fd, data, size, 0) == (ssize_t)size);
-	said_bytes = 0;
-	err = config_load(path, &c);
+	file_is(data, size);
+	err = config_load(file_path, &c);
 	if (err) {
 		FUZZ_ASSERT(err < 0 && !c && said_bytes);
 		return 0;

@@ -1,34 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The files of uet-htsim that sluice-sim reads: a topology or a matrix, as the first byte of the input says. */
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "said.h"
+#include "file.h"
 #include "sim/matrix.h"
 #include "sim/topology_file.h"
-
-static int fd = -1;
-static char path[64];
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	fd = memfd_create("matrix", MFD_CLOEXEC);
-	FUZZ_ASSERT(fd >= 0);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	said_begin();
-	return 0;
-}
 
 static int topology(void)
 {
 	struct scenario s = {};
 	__u32 hosts;
 
-	if (topology_file_read(path, &s))
+	if (topology_file_read(file_path, &s))
 		return -1;
 	hosts = s.topology.hosts * s.topology.leaves * s.topology.pods;
 	FUZZ_ASSERT(hosts >= 2 && hosts <= 100000 && s.topology.spines && s.topology.speed && s.topology.uplink);
@@ -43,7 +24,7 @@ static int matrix(void)
 	struct matrix m;
 	__u32 i;
 
-	if (matrix_load(path, &m)) {
+	if (matrix_load(file_path, &m)) {
 		FUZZ_ASSERT(!m.flows && !m.triggers);
 		return -1;
 	}
@@ -64,8 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz f = { data, size };
 	int is_topology = fuzz_coin(&f), err;
 
-	FUZZ_ASSERT(!ftruncate(fd, 0) && pwrite(fd, f.at, f.left, 0) == (ssize_t)f.left);
-	said_bytes = 0;
+	file_is(f.at, f.left);
 	err = is_topology ? topology() : matrix();
 	FUZZ_ASSERT(!err == !said_bytes);
 	return 0;

@@ -1,29 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* sluicectl replay: a recorded file, with options that the first byte of the input chooses. */
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "ctl/replay.h"
-#include "said.h"
+#include "file.h"
 #include "lib/util.h"
-
-static int fd = -1;
-static char path[64];
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	fd = memfd_create("trace.csv", MFD_CLOEXEC);
-	stdout = fopen("/dev/null", "w");
-	FUZZ_ASSERT(fd >= 0 && stdout);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	said_begin();
-	return 0;
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -43,10 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		snprintf(number, sizeof(number), "%.*s", (int)n, (const char *)at);
 		argv[argc++] = number;
 	}
-	argv[argc++] = path;
+	argv[argc++] = file_path;
 	argv[argc] = NULL;
-	FUZZ_ASSERT(!ftruncate(fd, 0) && pwrite(fd, f.at, f.left, 0) == (ssize_t)f.left);
-	said_bytes = 0;
+	file_is(f.at, f.left);
 	code = cmd_replay(argc, argv);
 	FUZZ_ASSERT(code == EXIT_DONE || code == EXIT_FAILED || code == EXIT_USAGE);
 	FUZZ_ASSERT((code == EXIT_DONE) == !said_bytes);
