@@ -118,18 +118,21 @@ static void first_take(struct sim_flow *f, int anew)
 	struct first_flows *first = &nodes[f->from].first;
 	const struct known *k = anew ? known_of(f) : NULL;
 	uint32_t *began = &f->companion.began_us, n;
-	q12_t known = 0, w;
+	q12_t old = q12_from_bytes(FIRST_OLD_PACKETS * p->packet), known = 0, share;
 
-	if (k && engine.now_ns - k->rate_ns < FIRST_KNOWN_RTTS * p->t_ns)
+	if (k) {
 		known = q12_from_bytes(hpcc_bdp_bytes(k->rate_bps, p->t_ns));
+		if (engine.now_ns - k->rate_ns >= FIRST_KNOWN_RTTS * p->t_ns && known < old)
+			known = old;
+	}
 	n = anew ? first_count(first, began, engine.now_ns, p->t_ns, k ? k->rate_ns : 0) : first_counted(first);
 	if (!anew && *began != FIRST_OVER &&
 	    (uint32_t)(engine.now_ns >> FIRST_SHIFT) - *began > FIRST_RTTS * p->t_ns >> FIRST_SHIFT)
 		*began = FIRST_OVER;
-	w = *began == FIRST_OVER ? p->w_init : first_window(p->w_init, n, known, p->packet);
-	if (anew || w < f->cc.w || *began == FIRST_OVER) {
+	share = *began == FIRST_OVER ? p->w_init : first_share(p->w_init, n, known);
+	if (anew || *began == FIRST_OVER || hpcc_rate_bps(share, p->t_ns) < f->cc.rate_bps) {
 		f->cc.w = f->cc.wc = p->w_init;
-		hpcc_cap(&f->cc, p, w);
+		first_cap(&f->cc, p, share);
 	}
 	if (k && k->bound_ns && engine.now_ns - k->bound_ns < CEILING_REMEMBERED_NS)
 		ceiling_begin(&f->ceiling, p, f->cc.w);
@@ -188,10 +191,9 @@ static void counted_take(struct sim_flow *f, const struct hpcc_ack *ack, uint32_
 static void first_feedback(struct sim_flow *f, const struct hpcc_ack *ack, uint32_t told)
 {
 	const struct hpcc_params *p = &f->sluice.params;
-	uint32_t n = rx_flows_scale(p, told, ack->hops ? ack->hop[ack->hops - 1].bps : 0);
 
-	if (n && scheme_rules.count)
-		hpcc_cap(&f->cc, p, first_window(p->w_init, n, 0, p->packet));
+	if (told && scheme_rules.count)
+		first_cap(&f->cc, p, first_told(p, told, ack->hops ? ack->hop[ack->hops - 1].bps : 0));
 	if (f->ceiling.slow || !ack->hops)
 		ceiling_begin(&f->ceiling, p, f->cc.w);
 }

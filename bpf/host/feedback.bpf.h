@@ -187,26 +187,24 @@ VERIFIED_ONCE int feedback_paths(struct flow *f, const struct feedback *fb, q24_
 	return turn;
 }
 
-/* N as the feedback tells it, in terms of W_init; 0: it does not. */
-static inline __u32 feedback_first_flows(const struct flow *f, const struct feedback *fb)
+/* W and R are at most the share of the N that the feedback tells. */
+static inline void feedback_first_cap(struct flow *f, const struct feedback *fb)
 {
 	__u32 last = fb->hops - 1;
 	__u64 bps;
 
 	VERIFIER_FORGET(last);
-	if (f->path.flows_fixed)
-		return 0;
+	if (f->path.flows_fixed || !fb->flows)
+		return;
 	bps = last < HPCC_MAX_HOPS ? telem_unpack(bpf_be64_to_cpu(fb->hop[last])).bps : 0;
-	return rx_flows_scale(&f->params, fb->flows, bps);
+	first_cap(&f->cc, &f->params, first_told(&f->params, fb->flows, bps));
 }
 
 /* The first feedback of a flow has no earlier record, so it gives no U, but N brings W down. */
 static inline void feedback_first(struct flow *f, const struct feedback *fb)
 {
-	__u32 n = fb->form == RX_HOPS && fb->mode != MODE_OBSERVE ? feedback_first_flows(f, fb) : 0;
-
-	if (n)
-		hpcc_cap(&f->cc, &f->params, first_window(f->params.w_init, n, 0, f->params.packet));
+	if (fb->form == RX_HOPS && fb->mode != MODE_OBSERVE)
+		feedback_first_cap(f, fb);
 	if (f->ceiling.slow)
 		ceiling_begin(&f->ceiling, &f->params, f->cc.w);
 }

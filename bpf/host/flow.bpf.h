@@ -452,6 +452,17 @@ static inline q12_t host_window(const struct host *h, const struct hpcc_params *
 	return q12_from_bytes(hpcc_bdp_bytes(h->rate_bps, p->t_ns));
 }
 
+/* The same when all that is known is old. */
+static inline q12_t host_window_old(const struct host *h, const struct hpcc_params *p)
+{
+	q12_t w = q12_from_bytes(hpcc_bdp_bytes(h->rate_bps, p->t_ns));
+	q12_t least = q12_from_bytes(FIRST_OLD_PACKETS * p->packet);
+
+	if (!h->rate_ns)
+		return 0;
+	return w > least ? w : least;
+}
+
 /*
  * A flow without feedback has its share of W_init (first.h). It begins when data leaves and nothing is under way:
  * connections that were opened, and exchanged greetings, long ago may start to send together. Whenever it sends more
@@ -463,8 +474,9 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 	struct host_key remote;
 	const struct host *h = 0;
 	struct port *port;
-	q12_t w, known = 0;
+	q12_t share, known = 0;
 	__u32 ifindex, n;
+	int over;
 
 	if (!f || !key || !flow_trylock(f))
 		return 0;
@@ -474,17 +486,17 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 	if (port && !f->rx.feedbacks) {
 		h = anew ? bpf_map_lookup_elem(&hosts, &remote) : 0;
 		if (h)
-			known = host_window(h, &f->params, now_ns);
+			known = host_window(h, &f->params, now_ns) ?: host_window_old(h, &f->params);
 		n = anew ? first_count(&port->first, &f->companion.began_us, now_ns, f->params.t_ns,
 				       h ? h->rate_ns : 0) :
 			   first_counted(&port->first);
 		if (!anew && flow_first_ends(f, now_ns))
 			f->companion.began_us = FIRST_OVER;
-		w = f->companion.began_us == FIRST_OVER ? f->params.w_init :
-							  first_window(f->params.w_init, n, known, f->params.packet);
-		if (anew || w < f->cc.w || f->companion.began_us == FIRST_OVER) {
+		over = f->companion.began_us == FIRST_OVER;
+		share = over ? f->params.w_init : first_share(f->params.w_init, n, known);
+		if (anew || over || hpcc_rate_bps(share, f->params.t_ns) < f->cc.rate_bps) {
 			f->cc.w = f->cc.wc = f->params.w_init;
-			hpcc_cap(&f->cc, &f->params, w);
+			first_cap(&f->cc, &f->params, share);
 		}
 		if (f->path.delay && h && h->bound_ns && now_ns - h->bound_ns < CEILING_REMEMBERED_NS)
 			ceiling_begin(&f->ceiling, &f->params, f->cc.w);

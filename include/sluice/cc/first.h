@@ -6,21 +6,25 @@
  * section 3.2). Flows of one port that begin within one T, and before feedback comes, share it: each of n has W_init /
  * n. The port sends no more in a T anyway, but the rest of their windows would follow in the next ones, whatever the
  * first feedback says: 64 flows of 8 hosts that begin together brought 64 BDPs. If another flow to the same host
- * already has R from feedback, the window is R x T: the path is known. It is two packets at least, because two leave
- * before a companion does: a short flow to a busy host then does not wait for many T.
+ * already has R from feedback, the share is R x T: the path is known. If that was long ago, it is FIRST_OLD_PACKETS at
+ * least, as many as TCP begins with. W is two packets at least, because two leave before a companion does: a short flow
+ * to a busy host then does not wait for many T. R stays that of the share: 30 flows with two packets each in every T
+ * would fill a path that holds 33.
  *
  * Flows of other hosts count too: SYN and SYN-ACK to a host that strips, and to which no R is known, have a companion,
  * whose answer brings N of the receiver's port before the first data, for all flows that begin in the next
  * FIRST_KNOWN_RTTS. The k-th of flows that begin together is told k. With 8 senders at 100 Mbit/s and 4 ms the queue of
  * the start had 348 KB without it, and has 10 KB.
  */
+#include "sluice/cc/hpcc_state.h"
 #include "sluice/once.h"
 #include "sluice/types.h"
 
 #define FIRST_SHIFT 10 /* unit of time, 2^10 ns */
 #define FIRST_PACKETS 2
-#define FIRST_KNOWN_RTTS 32 /* largest age of another flow's R */
-#define FIRST_RTTS 16	    /* T that the first feedback may take on paths that are full of first windows */
+#define FIRST_KNOWN_RTTS 32  /* age up to which another flow's R is recent */
+#define FIRST_OLD_PACKETS 10 /* initial window of TCP, RFC 6928 */
+#define FIRST_RTTS 16	     /* T that the first feedback may take on paths that are full of first windows */
 
 #define FIRST_OVER 1						   /* as a flow's time: its path reports nothing */
 #define FIRST_BEGAN(now_ns) ((__u32)((now_ns) >> FIRST_SHIFT) | 1) /* as a flow's time: not 0 */
@@ -58,15 +62,35 @@ static inline __u32 first_count(struct first_flows *c, __u32 *began, __u64 now_n
 	return first_counted(c);
 }
 
-/* The share of each of n flows, at most `known`, R of another flow x T (0: none), and at least FIRST_PACKETS packets. */
-static inline q12_t first_window(q12_t w_init, __u32 n, q12_t known, __u32 packet)
+/* The share of each of n flows, at most `known`, R of another flow x T (0: none). */
+static inline q12_t first_share(q12_t w_init, __u32 n, q12_t known)
 {
-	q12_t w = w_init / (n ? n : 1), least = q12_from_bytes(FIRST_PACKETS * packet);
+	q12_t share = w_init / (n ? n : 1);
 
-	if (known && known < w)
-		w = known;
-	w = w > least ? w : least;
-	return w < w_init ? w : w_init;
+	return known && known < share ? known : share;
+}
+
+/*
+ * The share of each of `told` flows, >= 1, at a port of bps bit/s (0: not known; of W_init / T). Telemetry scales both where no
+ * code has the port's speed, and the quotient is right.
+ */
+static inline q12_t first_told(const struct hpcc_params *p, __u32 told, __u64 bps)
+{
+	q12_t bdp = bps ? q12_from_bytes(hpcc_bdp_bytes(bps, p->t_ns)) : p->w_init;
+
+	return first_share(bdp, told, p->w_init);
+}
+
+/* W is at most the share, or FIRST_PACKETS packets; R is the share's in either case. */
+static inline void first_cap(struct hpcc_state *st, const struct hpcc_params *p, q12_t share)
+{
+	q12_t least = q12_from_bytes(FIRST_PACKETS * p->packet);
+	__u64 rate_bps = hpcc_rate_bps(share > p->w_min ? share : p->w_min, p->t_ns);
+
+	least = least < p->w_init ? least : p->w_init;
+	hpcc_cap(st, p, share > least ? share : least);
+	if (st->rate_bps > rate_bps)
+		st->rate_bps = rate_bps;
 }
 
 #endif

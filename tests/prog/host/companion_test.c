@@ -450,6 +450,7 @@ SinkTest(companion, reply__to_a_handshake_bounds_the_first_window)
 			struct host h = host_get(v6, HOST_B);
 			unsigned int l4 = companion_at(&in);
 			struct flow f;
+			__u64 share;
 
 			h.rate_ns = 0;
 			host_set(v6, HOST_B, &h);
@@ -461,7 +462,8 @@ SinkTest(companion, reply__to_a_handshake_bounds_the_first_window)
 			put16(in.b + l4 + COMPANION_TELEM, hops << 12 | (hops ? 0x321 : 0));
 			put16(in.b + l4 + COMPANION_TELEM + 2, 8); /* N */
 			if (hops)
-				put64(in.b + l4 + COMPANION_TELEM + 4, 12ULL << 60 | 1000ULL << 36);
+				put64(in.b + l4 + COMPANION_TELEM + 4,
+				      1ULL << 60 | 1000ULL << 36); /* 100 Mbit/s, 6.25 MB in a T */
 			f = flow_get(s);
 			f.params.t_ns = 500 * MS; /* in which the test is done */
 			f.path.delay = 1;
@@ -475,8 +477,8 @@ SinkTest(companion, reply__to_a_handshake_bounds_the_first_window)
 				run(EGRESS, &out, .ifindex = a.ifindex);
 			f = flow_get(s);
 			expect_eq(f.rx.feedbacks, late);
-			expect_between(q12_to_bytes(f.cc.w), q12_to_bytes(f.params.w_init) / 8 - 20,
-				       q12_to_bytes(f.params.w_init) / 8);
+			share = (hops ? 6250000 : q12_to_bytes(f.params.w_init)) / 8;
+			expect_between(q12_to_bytes(f.cc.w), share - 20, share);
 			world_ended();
 			if (late)
 				continue;

@@ -27,17 +27,53 @@ Test(first, first_count__those_of_a_t_or_of_silence)
 	cr_expect_eq(first_counted(&c), 1);
 }
 
-Test(first, first_window__bounds)
+Test(first, first_share__bounds)
 {
 	const q12_t w = q12_from_bytes(50000);
 
-	cr_expect_eq(first_window(w, 1, 0, 1514), w);
-	cr_expect_eq(first_window(w, 0, 0, 1514), w);
-	cr_expect_eq(first_window(w, 4, 0, 1514), w / 4);
-	cr_expect_eq(first_window(w, 1000, 0, 1514), q12_from_bytes(2 * 1514));
-	cr_expect_eq(first_window(w, 1, q12_from_bytes(20000), 1514), q12_from_bytes(20000));
-	cr_expect_eq(first_window(w, 4, q12_from_bytes(20000), 1514), w / 4);
-	cr_expect_eq(first_window(w, 1, q12_from_bytes(60), 1514), q12_from_bytes(2 * 1514),
-		     "of a flow below a packet");
-	cr_expect_eq(first_window(q12_from_bytes(1000), 2, 0, 1514), q12_from_bytes(1000), "a path of less than two");
+	cr_expect_eq(first_share(w, 1, 0), w);
+	cr_expect_eq(first_share(w, 0, 0), w);
+	cr_expect_eq(first_share(w, 4, 0), w / 4);
+	cr_expect_eq(first_share(w, 1, q12_from_bytes(20000)), q12_from_bytes(20000));
+	cr_expect_eq(first_share(w, 4, q12_from_bytes(20000)), w / 4);
+}
+
+Test(first, first_told__of_the_port_that_tells)
+{
+	struct hpcc_params p = { .w_init = q12_from_bytes(50000), .t_ns = T_NS };
+
+	cr_expect_eq(first_told(&p, 4, 100000000), p.w_init / 4);
+	cr_expect_eq(first_told(&p, 4, 0), p.w_init / 4, "speed not known");
+	cr_expect_eq(first_told(&p, 4, 10000000), p.w_init / 40, "slower than the own port");
+	cr_expect_eq(first_told(&p, 4, 1000000000), p.w_init, "faster");
+	cr_expect_eq(first_told(&p, 20, 1000000000), p.w_init / 2);
+	p.w_init = q12_from_bytes(10000);
+	cr_expect_eq(first_told(&p, 5, 100000000), p.w_init, "one flow at 20 Mbit/s, scaled");
+}
+
+/* W and R of a flow with that share of w_init bytes, T of 4 ms. */
+static struct hpcc_state capped(__u64 w_init, q12_t share)
+{
+	struct hpcc_params p = { .w_init = q12_from_bytes(w_init), .w_min = Q12_ONE, .packet = 1514, .t_ns = T_NS };
+	struct hpcc_state st = { .w = p.w_init, .wc = p.w_init };
+
+	first_cap(&st, &p, share);
+	return st;
+}
+
+Test(first, first_cap__r_is_the_share_though_w_is_two_packets)
+{
+	const q12_t w = q12_from_bytes(50000);
+	struct hpcc_state st = capped(50000, w / 4);
+
+	cr_expect_eq(st.w, w / 4);
+	cr_expect_eq(st.rate_bps, hpcc_rate_bps(w / 4, T_NS));
+	st = capped(50000, w / 50);
+	cr_expect_eq(st.w, q12_from_bytes(2 * 1514));
+	cr_expect_eq(st.wc, st.w);
+	cr_expect_eq(st.rate_bps, hpcc_rate_bps(w / 50, T_NS));
+	st = capped(1000, q12_from_bytes(500));
+	cr_expect_eq(st.w, q12_from_bytes(1000), "a path of less than two packets");
+	st = capped(50000, 0);
+	cr_expect_eq(st.rate_bps, hpcc_rate_bps(Q12_ONE, T_NS), "no less than the smallest W");
 }
