@@ -31,13 +31,15 @@ CONFIG_USER := $(patsubst user/lib/%,%,$(wildcard user/lib/config/*.c))
 NET_USER := $(patsubst user/lib/%,%,$(wildcard user/lib/net/*.c))
 # sluicectl replay, and what prints its rows.
 REPLAY_USER := $(addprefix user/ctl/,cmd_replay.c replay_options.c replay_csv.c out.c terminal.c)
+# What sluicectl top draws of ports.
+TOP_USER := $(addprefix user/ctl/,spark.c top_ports.c)
 
 $(B)/asan/tests/unit/%.o: private INCLUDES += -Itests/unit
 $(B)/unit-tests: private EXTRA = $(SANITIZE)
 # A socket to rtnetlink is one of tests/unit/lib/netlink_case.c and tests/fuzz/netlink_socket.h.
 $(B)/unit-tests: private WITH = $(addprefix -Wl$(comma)--wrap=mnl_socket_,open2 bind setsockopt get_portid sendto recvfrom close) \
 	-lcriterion -ljson-c -lmnl -lyaml -lm
-$(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) $(REPLAY_USER) \
+$(B)/unit-tests: $(patsubst %.c,$(B)/asan/%.o,$(wildcard tests/unit/*.c tests/unit/*/*.c) $(REPLAY_USER) $(TOP_USER) \
 		ipfix/marks.c ipfix/sink.c $(addprefix user/lib/,$(CONFIG_USER) $(NET_USER) dcb.c hops.c names.c sandbox.c util.c))
 	$(call link,LD    )
 

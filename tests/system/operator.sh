@@ -363,12 +363,12 @@ operator__top_as_nobody() {
 	expect "what it says" "$(<"$CASE_DIR/top.txt")" has "CAP_BPF"
 }
 
-# top_shows COLUMNS [NODE] [TERMINAL]: the screen until q is pressed; the keys sort, turn the order round, and show the
-# help. TERMINAL is variables of its environment.
+# top_shows COLUMNS [NODE] [TERMINAL] [KEYS]: the screen until q is pressed; the keys sort and turn the order round,
+# unless others are given, and then show the help. TERMINAL is variables of its environment.
 top_shows() {
 	{
 		sleep 2
-		printf 'rr'
+		printf '%s' "${4:-rr}"
 		sleep 1
 		printf 'h'
 		sleep 1
@@ -404,6 +404,11 @@ operator__top_fills_a_terminal() {
 	top_shows 100 sw
 	expect "what it draws of a switch" "$(<"$CASE_DIR/top.txt")" has "what a switch forwards is in its ports"
 	expect "its ports" "$(<"$CASE_DIR/top.txt")" has p2
+	expect "histories of its ports" "$(<"$CASE_DIR/top.txt")" has "0-100% 1min"
+	top_shows 20 sw
+	expect "exit status of top with 20 columns" $? -eq 0
+	top_shows 80 sw "" p
+	expect "what it draws of ports alone" "$(<"$CASE_DIR/top.txt")" has "p flows too  2 ports"
 	bulk_stop
 }
 
@@ -425,6 +430,8 @@ operator__top_has_colours_unless_told_not_to() {
 	top_shows 120 h1 "TERM=xterm-256color NO_COLOR=1"
 	expect "what it draws without colours" "$(<"$CASE_DIR/top.txt")" has BYPASS
 	! coloured || fail "there are colours in spite of NO_COLOR"
+	top_shows 120 h1 "TERM=xterm-256color NO_COLOR=1" c
+	coloured 2 || fail "the key for colours brings no green bar"
 	bulk_stop
 }
 

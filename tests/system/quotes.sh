@@ -7,7 +7,7 @@ QUOTES_DOCS=${QUOTES_DOCS:-$SYSTEM_DIR/../../docs}
 # quotes_form: of each line of stdin.
 quotes_form() {
 	sed -E 's/\[[0-9a-f:]+\]|[0-9]+(\.[0-9]+){3}/A/g; s/\b(window|rate|hop|credit|pause|none)( +(governed|dry-run|no feedback yet|plain|>?[0-9]+s))/HELD\2/
-		s/\b(governed|dry-run|no feedback yet|plain)\b.*$/STATE/; s/>?\b[0-9]+s$/AGE/; s/[0-9]{4}-[0-9T:+-]+/TIME/; s/[0-9]+(\.[0-9]+)?/N/g
+		s/\b(governed|dry-run|no feedback yet|plain)\b.*$/STATE/; s/>?\b[0-9]+s$/AGE/; s/[0-9]{4}-[0-9T:+-]+/TIME/; s/\b0-[0-9]+[mu]?s\b/SCALE/; s/[0-9]+(\.[0-9]+)?/N/g
 		s/ - / N /g; s/ +/ /g; s/^ | $//g'
 }
 
@@ -26,6 +26,7 @@ quotes__pages_have_the_form_of_what_is_printed() {
 
 	[[ -d $QUOTES_DOCS ]] || skip "no docs/ here"
 	need script stty
+	plain_terminal
 	operator_up
 	bulk_start h1 10.2.0.2
 	governed_soon h1
@@ -37,6 +38,9 @@ quotes__pages_have_the_form_of_what_is_printed() {
 		cat "$CASE_DIR/terminal.txt"
 		on_terminal 80 5 flows --sort sent
 		cat "$CASE_DIR/terminal.txt"
+		top_shows 80 h1 "TERM=ssys TERMINFO=$CASE_DIR/terminfo"
+		# A full line runs on into the next.
+		lines_drawn '^PORT ' | cut -c 1-80
 	} >"$CASE_DIR/printed.txt"
 	bulk_stop
 	quotes_form <"$CASE_DIR/printed.txt" | sort -u >"$CASE_DIR/forms.txt"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sluicectl top: the whole screen, again every second: totals, ports with their queues, flows (top_draw.c). With --batch
- * the same as text, for logs and pipes.
+ * sluicectl top: the whole screen, again every second: totals, ports with a minute of their load and queues
+ * (top_ports.c), flows; drawn by top_draw.c. With --batch the same as text, for logs and pipes.
  *
  * Keys sort; the same key again reverses the order. Nothing on the machine is changed.
  */
 #include <curses.h>
 #include <errno.h>
 #include <getopt.h>
+#include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -26,43 +27,6 @@
 #define TOP_SECOND_NS (1000 * 1000 * 1000LL)
 
 /* --- reading --- */
-
-static int top_port_add(__u32 ifindex, const struct port *port, void *ctx)
-{
-	struct top *t = ctx;
-	struct top_port *p = &t->port[t->ports];
-
-	if (port->flags & PORT_F_LEFT)
-		return 0;
-	t->ports_all++;
-	if (t->ports == TOP_PORTS)
-		return 0;
-	memset(p, 0, sizeof(*p));
-	p->ifindex = ifindex;
-	p->port = *port;
-	p->here = !link_load_get(ifindex, &p->load);
-	t->ports++;
-	return 0;
-}
-
-static void top_ports_read(struct top *t, const struct pins *pins)
-{
-	struct top_port was[TOP_PORTS];
-	unsigned int n = t->ports, i, k;
-	__u64 before_ns = t->now_ns, ns;
-
-	memcpy(was, t->port, sizeof(was));
-	t->ports = t->ports_all = 0;
-	pins_each_port(pins, top_port_add, t);
-	t->now_ns = now_ns();
-	ns = before_ns ? t->now_ns - before_ns : 0;
-	for (i = 0; i < t->ports; i++)
-		for (k = 0; k < n && ns; k++)
-			if (was[k].ifindex == t->port[i].ifindex && was[k].load.tx_bytes <= t->port[i].load.tx_bytes) {
-				t->port[i].tx_bps = (t->port[i].load.tx_bytes - was[k].load.tx_bytes) * 8e9 / ns;
-				t->port[i].rx_bps = (t->port[i].load.rx_bytes - was[k].load.rx_bytes) * 8e9 / ns;
-			}
-}
 
 static void top_sort(struct top *t)
 {
@@ -99,7 +63,7 @@ static int top_read(struct top *t)
 		flow_list_order(&l, t->flows.now_ns ? &t->flows : NULL);
 		flow_list_free(&t->flows);
 		t->flows = l;
-		top_ports_read(t, &p);
+		err = top_ports_read(&t->ports, &p);
 		top_sort(t);
 	}
 	pins_close(&p);
@@ -122,11 +86,27 @@ static void top_sort_by(struct top *t, const char *name)
 	top_sort(t);
 }
 
+/* With colours, if they are wanted and the terminal has them. */
+static void top_colours(struct top *t, bool wanted)
+{
+	if (wanted && !t->colours_ready && has_colors()) {
+		start_color();
+		use_default_colors();
+		init_pair(COLOUR_BAD, COLOR_RED, -1);
+		init_pair(COLOUR_ODD, COLOR_YELLOW, -1);
+		init_pair(COLOUR_LOAD, COLOR_GREEN, -1);
+		init_pair(COLOUR_QUEUE, COLOR_CYAN, -1);
+		t->colours_ready = true;
+	}
+	t->colours = wanted && t->colours_ready;
+}
+
 /* Whether to continue. */
 static int top_key(struct top *t, int key)
 {
 	const struct top_key *k;
-	unsigned int page = LINES > 8 ? LINES / 2 : 1, last = t->shown_n ? t->shown_n - 1 : 0;
+	unsigned int page = LINES > 8 ? LINES / 2 : 1, n = t->ports_only ? t->ports.n : t->shown_n,
+		     last = n ? n - 1 : 0;
 
 	if (t->help && key != 'q') {
 		t->help = false;
@@ -144,6 +124,13 @@ static int top_key(struct top *t, int key)
 		break;
 	case ' ':
 		t->paused = !t->paused;
+		break;
+	case 'p':
+		t->ports_only = !t->ports_only;
+		t->first = 0;
+		break;
+	case 'c':
+		top_colours(t, !t->colours);
 		break;
 	case KEY_DOWN:
 		t->first += t->first < last;
@@ -187,7 +174,7 @@ static int top_loop(struct top *t)
 			err = top_read(t);
 		if (err)
 			return err;
-		if (t->first >= t->shown_n)
+		if (t->first >= (t->ports_only ? t->ports.n : t->shown_n))
 			t->first = 0;
 	}
 }
@@ -246,6 +233,7 @@ static void top_free(struct top *t)
 	flow_list_free(&t->flows);
 	free(t->shown);
 	pods_free(&t->pods);
+	top_ports_free(&t->ports);
 }
 
 /* The terminal becomes the screen of top, and what it was. */
@@ -261,13 +249,9 @@ static int top_screen(struct top *t)
 		    getenv("TERM") ?: "");
 		return -ENOTTY;
 	}
-	t->colours = has_colors() && !getenv("NO_COLOR");
-	if (t->colours) {
-		start_color();
-		use_default_colors();
-		init_pair(COLOUR_BAD, COLOR_RED, -1);
-		init_pair(COLOUR_ODD, COLOR_YELLOW, -1);
-	}
+	/* The font of the console has no eighths of a block. */
+	t->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8") && strcmp(getenv("TERM") ?: "", "linux");
+	top_colours(t, !getenv("NO_COLOR"));
 	cbreak();
 	noecho();
 	keypad(stdscr, TRUE);
@@ -306,9 +290,10 @@ int cmd_top(int argc, char **argv)
 		return EXIT_DONE;
 	if (err == -ENOENT || err == -ENOTTY || err == -EIO)
 		return EXIT_FAILED;
-	/* Prints the reason, now that the screen is restored. */
-	err = show_open(&p);
-	if (!err)
+	/* The reason, now that the screen is restored: the pins are gone, or else what the reading met. */
+	if (!show_open(&p)) {
 		pins_close(&p);
+		msg("reading the maps: %s", strerror(-err));
+	}
 	return EXIT_FAILED;
 }

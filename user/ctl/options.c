@@ -21,7 +21,7 @@ const struct command_option command_options[] = {
 	{ "why", NAMESPACE_OPTION, "--namespace", "NS", "a flow of the pods in this Kubernetes namespace" },
 	{ "top", POD_OPTION, "--pod", "POD", "only flows of this pod" },
 	{ "top", NAMESPACE_OPTION, "--namespace", "NS", "only flows of the pods in this Kubernetes namespace" },
-	{ "top", 'b', "--batch", "", "as text, each second, without a terminal" },
+	{ "top", 'b', "--batch", "", "as text, each second, without a terminal; -b is the same" },
 	{ "top", 'n', "--count", "N", "with --batch: N times; -n N is the same" },
 	{ "trace", 'p', "--peer", "PREFIX", "only flows to this address or prefix" },
 	{ "trace", 'P', "--port", "N", "only flows with this local or remote port" },
@@ -47,7 +47,7 @@ int option_next(int argc, char **argv, const char *command)
 		if (!strcmp(o->command, command) && o->letter)
 			options[n++] = (struct option){ o->name + 2, *o->value ? required_argument : no_argument, NULL,
 							o->letter };
-	opt = getopt_long(argc, argv, !strcmp(command, "top") ? "+n:" : "+", options, NULL);
+	opt = getopt_long(argc, argv, !strcmp(command, "top") ? "+bn:" : "+", options, NULL);
 	if (opt == '?')
 		msg("see %s --help", argv[0]);
 	return opt;

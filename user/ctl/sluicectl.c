@@ -35,7 +35,7 @@ static const struct command {
 	COMMAND(why, "[OPTION]... FLOW", "what limits a flow, its last feedback and the decision that followed"),
 	COMMAND(trace, "[OPTION]...", "decisions packet by packet, as they are made, and the packets themselves"),
 	COMMAND(int, "", "the hops of every path: speed, rate, queue and number of flows"),
-	COMMAND(top, "[OPTION]...", "totals, ports with their queues, and flows, in full screen"),
+	COMMAND(top, "[OPTION]...", "totals, ports with a minute of load and queue, and flows, in full screen"),
 	COMMAND(voqs, "", "HierCC: traffic to other racks, its credit and queue"),
 	COMMAND(credits, "", "HierCC: traffic from other racks, and the credit granted to it"),
 	COMMAND(queue, "[IFACE]", "the qdiscs `sluice`: flows, waiting packets, next departure, drops"),

@@ -3,6 +3,7 @@
 #include <curses.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "ctl/flow_list.h"
@@ -12,6 +13,7 @@
 #include "lib/names.h"
 
 #define TOP_ALIVE_NS (3 * NSEC_PER_SEC)
+#define TOP_BELOW 7 /* lines around the ports if there are no flows: titles, "more", what is said of flows, keys */
 #define TOP_AIRY 16 /* screens with more lines have an empty one between ports and flows */
 
 static void colour_on(const struct top *t, int pair)
@@ -32,7 +34,7 @@ static void line_put(const struct top *t, int y, const char *text)
 	if (t->batch)
 		puts(text);
 	else if (y < t->lines)
-		mvaddnstr(y, 0, text, t->columns);
+		mvaddnstr(y, 0, text, columns_cut(text, t->columns));
 }
 
 /* The titles of columns: reversed, from edge to edge. */
@@ -94,55 +96,46 @@ static int totals_draw(const struct top *t)
 	return 2;
 }
 
-#define PORT_POD_FROM 90 /* the screen width with which a port's pod is shown */
-
-/* The pod behind a port, at the end of its line; NULL: the title. */
-static void port_pod_add(const struct top *t, const struct top_port *p, char *text, size_t size)
+static void port_put(const struct top *t, int y, const struct port_line *line)
 {
-	const struct pod *pod = p ? pods_find_link(&t->pods, p->ifindex) : NULL;
-	size_t n = strlen(text);
-	char name[POD_STRLEN];
+	const struct port_span *s;
 
-	if (t->columns >= PORT_POD_FROM && t->pods.n && (!p || pod))
-		snprintf(text + n, size - n, "  %s", pod ? pod_format(pod, name) : "POD");
+	line_put(t, y, line->text);
+	for (s = line->span; t->colours && s < line->span + line->spans; s++)
+		if (y < t->lines && s->at < t->columns)
+			mvchgat(y, s->at, s->columns, A_NORMAL, s->pair, NULL);
+}
+
+/* The number of ports that there is room for, with their titles in line y. */
+static int ports_room(const struct top *t, int y)
+{
+	int flowless = t->lines - y - TOP_BELOW, third = t->lines / 3;
+
+	if (t->batch || t->ports_only)
+		return INT_MAX;
+	return t->flows.n || flowless < third ? third : flowless;
 }
 
 static int ports_draw(const struct top *t, int y)
 {
-	const struct top_port *p;
-	int most = t->batch ? TOP_PORTS : t->flows.n ? t->lines / 3 : t->lines - y - 4, full;
-	__u64 queue_us;
-	char text[512], name[16];
-	unsigned int i;
+	struct port_look look = { t->batch ? 0 : t->columns, t->utf8, top_ports_queue_us(&t->ports),
+				  t->pods.n ? &t->pods : NULL };
+	const struct top_port **list;
+	struct port_line line;
+	unsigned int i, n;
 
-	if (t->columns < 70)
-		snprintf(text, sizeof(text), "%-8s %9s %5s %9s", "PORT", "TX Mb/s", "LOAD", "QUEUE us");
-	else
-		snprintf(text, sizeof(text), "%-16s %9s %5s %9s %9s %12s", "PORT", "TX Mb/s", "LOAD", "QUEUE us",
-			 "RX Mb/s", "QUEUE BYTES");
-	port_pod_add(t, NULL, text, sizeof(text));
-	titles_put(t, y++, text);
-	for (i = 0; i < t->ports && (int)i < most; i++) {
-		p = &t->port[i];
-		snprintf(name, sizeof(name), "%.15s", p->port.name);
-		if (!p->here) {
-			snprintf(text, sizeof(text), "%-8s in another network namespace", name);
-			line_put(t, y++, text);
-			continue;
-		}
-		queue_us = p->port.speed_bps ? p->load.backlog_bytes * 8e6 / p->port.speed_bps : 0;
-		full = p->port.speed_bps ? p->tx_bps * 100 / p->port.speed_bps : 0;
-		if (t->columns < 70)
-			snprintf(text, sizeof(text), "%-8.8s %9.1f %4d%% %9llu", name, p->tx_bps / 1e6, full, queue_us);
-		else
-			snprintf(text, sizeof(text), "%-16s %9.1f %4d%% %9llu %9.1f %12llu", name, p->tx_bps / 1e6,
-				 full, queue_us, p->rx_bps / 1e6, p->load.backlog_bytes);
-		port_pod_add(t, p, text, sizeof(text));
-		line_put(t, y++, text);
+	port_line(NULL, &look, &line);
+	titles_put(t, y++, line.text);
+	n = top_ports_busiest(&t->ports, ports_room(t, y - 1), &list);
+	for (i = t->ports_only ? t->first : 0; i < n && (!t->ports_only || y < t->lines - 1); i++) {
+		port_line(list[i], &look, &line);
+		port_put(t, y++, &line);
 	}
-	if (t->ports_all > i) {
-		snprintf(text, sizeof(text), "and %u more ports", t->ports_all - i);
-		line_put(t, y++, text);
+	free(list);
+	if (t->ports.n > n) {
+		snprintf(line.text, sizeof(line.text), "and %u more port%s: p shows all", t->ports.n - n,
+			 PLURAL(t->ports.n - n));
+		line_put(t, y++, line.text);
 	}
 	return y;
 }
@@ -163,6 +156,8 @@ static void flows_draw(const struct top *t, int y)
 	unsigned int i;
 	int odd;
 
+	if (y >= t->lines - 1)
+		return;
 	flow_draw(t, y++, NULL);
 	if (!t->flows.n) {
 		line_put(t, y, pod_wish_given(&t->pod) ? "no flows of these pods" : "no flows from or to here");
@@ -201,6 +196,8 @@ static void help_draw(const struct top *t)
 		line_put(t, y++, text);
 	}
 	line_put(t, y++, "up, down, page up, page down, home");
+	line_put(t, y++, "p        all ports and no flows, and back");
+	line_put(t, y++, "c        colours on and off");
 	line_put(t, y++, "space    stop and go on");
 	line_put(t, y++, "q        quit");
 	line_put(t, y++, "any key  back");
@@ -223,9 +220,16 @@ void top_draw(struct top *t)
 	} else {
 		y = totals_draw(t);
 		y = ports_draw(t, y);
-		flows_draw(t, y + (t->lines > TOP_AIRY));
-		snprintf(text, sizeof(text), "q quit  h help  sorted by %s%s", t->sort->name,
-			 t->up ? ", smallest first" : "");
+		if (t->ports_only) {
+			snprintf(text, sizeof(text), "q quit  h help  p flows too  %u port%s", t->ports.n,
+				 PLURAL(t->ports.n));
+		} else {
+			flows_draw(t, y + (t->lines > TOP_AIRY));
+			snprintf(text, sizeof(text), "q quit  h help  sorted by %s%s", t->sort->name,
+				 t->up ? ", smallest first" : "");
+		}
+		move(t->lines - 1, 0);
+		clrtoeol();
 		line_put(t, t->lines - 1, text);
 	}
 	refresh();

@@ -127,6 +127,12 @@ struct link_load {
 	__u64 backlog_bytes;
 };
 int link_load_get(__u32 ifindex, struct link_load *l);
+/*
+ * The same for n interfaces: the kernel lists all qdiscs each time, so they are read once. On entry l has the ifindexes
+ * in ascending order, and otherwise zeros; an interface that is not in this network namespace gets the ifindex 0. If
+ * the qdiscs cannot be read that is -errno, and the queues are 0; -EINTR: they changed again and again meanwhile.
+ */
+int link_loads_get(struct link_load *l, unsigned int n);
 
 /* A socket that reports changes of links, qdiscs and routes; the fd, or -errno. */
 int net_watch_open(void);

@@ -175,7 +175,7 @@ struct nlmsghdr *nl_has_route(const char *prefix, __u32 table, __u32 ifindex, __
 	return nlh;
 }
 
-void nl_has_qdisc(__u32 ifindex, const char *kind)
+struct nlmsghdr *nl_has_qdisc(__u32 ifindex, const char *kind)
 {
 	struct nlmsghdr *nlh = message_begin(RTM_NEWQDISC);
 	struct tcmsg *tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
@@ -184,4 +184,5 @@ void nl_has_qdisc(__u32 ifindex, const char *kind)
 	tc->tcm_handle = strcmp(kind, "noqueue") ? 0x80010000 : 0;
 	tc->tcm_parent = TC_H_ROOT;
 	mnl_attr_put_strz(nlh, TCA_KIND, kind);
+	return nlh;
 }

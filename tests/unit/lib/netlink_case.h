@@ -9,7 +9,7 @@
 struct nlmsghdr *nl_has_link(__u32 ifindex, const char *kind, __u32 lower, __u32 master, __u32 table);
 /* prefix: "10.0.0.0/8"; table 0: main; ifindex 0: several next hops. */
 struct nlmsghdr *nl_has_route(const char *prefix, __u32 table, __u32 ifindex, __u32 metric, int protocol);
-void nl_has_qdisc(__u32 ifindex, const char *kind);
+struct nlmsghdr *nl_has_qdisc(__u32 ifindex, const char *kind);
 void nl_forget(void);
 
 /* How many dumps of this RTM_GET* there were, and how many messages they gave. */

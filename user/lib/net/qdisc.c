@@ -258,27 +258,63 @@ static int load_link(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-int link_load_get(__u32 ifindex, struct link_load *l)
+/* Fills in the counters of l->ifindex. 0, or -errno. */
+static int link_counters_get(struct link_load *l)
 {
 	char buf[256];
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct qdisc_found *list = NULL;
 	struct ifinfomsg *m;
-	int n, i;
 
-	memset(l, 0, sizeof(*l));
-	l->ifindex = ifindex;
 	nlh->nlmsg_type = RTM_GETLINK;
 	nlh->nlmsg_flags = NLM_F_REQUEST;
 	m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));
-	m->ifi_index = ifindex;
-	n = nl_talk(nlh, load_link, l) ?: qdiscs_read(ifindex, &list);
-	for (i = 0; i < n; i++) {
+	m->ifi_index = l->ifindex;
+	return nl_talk(nlh, load_link, l);
+}
+
+static int load_compare(const void *a, const void *b)
+{
+	const struct link_load *x = a, *y = b;
+
+	return x->ifindex < y->ifindex ? -1 : x->ifindex > y->ifindex;
+}
+
+/* Fills in the queues of the root qdiscs of n interfaces, in ascending order of ifindex. 0, or -errno. */
+static int loads_queue(struct link_load *l, unsigned int n)
+{
+	struct qdisc_found *list;
+	struct link_load *at;
+	int count = qdiscs_read(n == 1 ? l->ifindex : 0, &list), i;
+
+	for (i = 0; i < count; i++) {
 		if (list[i].parent != TC_H_ROOT)
 			continue;
-		l->backlog_bytes = list[i].bytes;
-		l->drops = list[i].drops;
+		at = bsearch(&(struct link_load){ .ifindex = list[i].ifindex }, l, n, sizeof(*l), load_compare);
+		if (!at)
+			continue;
+		at->backlog_bytes = list[i].bytes;
+		at->drops = list[i].drops;
 	}
 	free(list);
-	return n < 0 ? n : 0;
+	return count < 0 ? count : 0;
+}
+
+int link_load_get(__u32 ifindex, struct link_load *l)
+{
+	*l = (struct link_load){ .ifindex = ifindex };
+	return link_counters_get(l) ?: loads_queue(l, 1);
+}
+
+int link_loads_get(struct link_load *l, unsigned int n)
+{
+	unsigned int i;
+	int err;
+
+	if (!n)
+		return 0;
+	err = loads_queue(l, n);
+	for (i = 0; i < n; i++)
+		if (link_counters_get(&l[i]))
+			l[i].ifindex = 0;
+	return err;
 }
