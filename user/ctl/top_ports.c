@@ -140,14 +140,14 @@ unsigned int top_ports_busiest(const struct top_ports *all, unsigned int most, c
 {
 	unsigned int i, n = all->n < most ? all->n : most;
 
-	*list = all->n ? malloc(all->n * sizeof(**list)) : NULL;
+	*list = all->n ? malloc(all->n * sizeof(struct top_port *)) : NULL;
 	if (!*list)
 		return 0;
 	for (i = 0; i < all->n; i++)
 		(*list)[i] = &all->port[i];
 	if (n < all->n) {
-		qsort(*list, all->n, sizeof(**list), busy_compare);
-		qsort(*list, n, sizeof(**list), listed_compare);
+		qsort(*list, all->n, sizeof(struct top_port *), busy_compare);
+		qsort(*list, n, sizeof(struct top_port *), listed_compare);
 	}
 	return n;
 }
