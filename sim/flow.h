@@ -51,6 +51,7 @@ struct sluice_flow {
 	uint32_t flows; /* N in force; 0: the scenario's */
 	uint32_t feedbacks;
 	uint64_t window_at, lost; /* position at which the window began whose losses are counted, and those, in bytes */
+	uint8_t told;		  /* 1: its handshake was answered */
 	uint8_t own_port;	  /* certainty that the receiver's port is the bottleneck */
 	/* receiver */
 	uint32_t mark, counted; /* epoch in which it was counted, and N by then */

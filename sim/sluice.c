@@ -41,6 +41,7 @@ struct known {
 static struct node {
 	struct first_flows first;  /* of what it sends */
 	struct rx_counter counter; /* of what it receives */
+	__u64 promised_ns;	   /* to flows that begin, up to this time */
 	struct known *known;	   /* by receiver; NULL: nothing is known */
 } * nodes;
 
@@ -157,18 +158,30 @@ void sluice_sent(struct sim_flow *f, uint32_t bytes)
 
 /* --- 2. N --- */
 
-void sluice_seen(struct sim_flow *f, struct sim_packet *p)
+static uint32_t scaled(const struct sim_flow *f, uint32_t n)
 {
 	const struct sim_port *port = &net.ports[net.nodes[net.hosts[f->to]].ports_first];
+
+	return ((uint64_t)n * port->speed.scale_q16 + 0xffff) >> 16;
+}
+
+/* As report_flows(). */
+void sluice_seen(struct sim_flow *f, struct sim_packet *p)
+{
 	struct rx_counter *counter = &nodes[f->to].counter;
 	uint64_t t_ns = scheme_rules.hpcc.t_ns;
+	uint32_t n;
 
 	if (engine.now_ns >= f->sluice.count_ns) {
 		f->sluice.count_ns = engine.now_ns + t_ns / COUNTS;
 		rx_count(counter, &f->sluice.mark, engine.now_ns, RX_COUNT_RTTS * t_ns);
-		f->sluice.counted = ((uint64_t)rx_counted(counter) * port->speed.scale_q16 + 0xffff) >> 16;
+		f->sluice.counted = scaled(f, rx_counted(counter));
 	}
 	p->flows = f->sluice.counted;
+	if (!f->opening)
+		return;
+	n = first_promise(&nodes[f->to].promised_ns, rx_counted(counter), engine.now_ns, t_ns);
+	p->flows = scaled(f, n);
 }
 
 /* As feedback_flows(). */
@@ -187,13 +200,20 @@ static void counted_take(struct sim_flow *f, const struct hpcc_ack *ack, uint32_
 
 /* --- 3. feedback: as feedback_take() --- */
 
-/* The first feedback has no earlier record, so it gives no U, but N brings W down. */
+/* As feedback_first(). */
 static void first_feedback(struct sim_flow *f, const struct hpcc_ack *ack, uint32_t told)
 {
 	const struct hpcc_params *p = &f->sluice.params;
+	q12_t share, own = first_share(p->w_init, first_counted(&nodes[f->from].first), 0);
 
-	if (told && scheme_rules.count)
-		first_cap(&f->cc, p, first_told(p, told, ack->hops ? ack->hop[ack->hops - 1].bps : 0));
+	if (told && scheme_rules.count) {
+		share = first_told(p, told, ack->hops ? ack->hop[ack->hops - 1].bps : 0);
+		if (f->sluice.told && !f->opening)
+			first_raise(&f->cc, p, share < own ? share : own);
+		else
+			first_cap(&f->cc, p, share);
+	}
+	f->sluice.told = f->opening;
 	if (f->ceiling.slow || !ack->hops)
 		ceiling_begin(&f->ceiling, p, f->cc.w);
 }
@@ -250,6 +270,11 @@ void sluice_ack(struct sim_flow *f, const struct sim_packet *p)
 	rtt_on_ack(f, p, &ack);
 	if (own->params.t_ns != scheme_rules.hpcc.t_ns)
 		params_take(f, 0, 0);
+	if (f->opening) {
+		first_feedback(f, &ack, p->flows);
+		output(f);
+		return;
+	}
 	if (ack.hops)
 		kind = hpcc_new_ack(&f->cc, &own->params, &ack);
 	if (!own->feedbacks && (kind == HPCC_FIRST || !ack.hops))

@@ -135,7 +135,7 @@ static inline void ingress_probe_tell(ctx_t *ctx, const struct msg *m, const str
 	f = bpf_map_lookup_elem(&flows, &p->key);
 	if (!f)
 		return;
-	v = bpf_htons(report_flows(f, ctx_ifindex(ctx), p->now_ns));
+	v = bpf_htons(report_flows(f, ctx_ifindex(ctx), p->now_ns, m->companion && !m->hdr.seq));
 	ctx_store(ctx, at + sizeof(*nhop_path), &v, sizeof(v));
 	if (!arrival_needs_pod_hop(f, ctl, p->now_ns))
 		return;

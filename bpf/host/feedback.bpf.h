@@ -187,24 +187,37 @@ VERIFIED_ONCE int feedback_paths(struct flow *f, const struct feedback *fb, q24_
 	return turn;
 }
 
-/* W and R are at most the share of the N that the feedback tells. */
-static inline void feedback_first_cap(struct flow *f, const struct feedback *fb)
+/*
+ * W and R are at most the share of the N that the feedback tells. A flow whose handshake was told N began with what it was
+ * promised (first.h): its share may be more.
+ */
+static inline void feedback_first_share(struct flow *f, const struct feedback *fb)
 {
-	__u32 last = fb->hops - 1;
+	__u32 last = fb->hops - 1, ifindex = f->path.ifindex;
+	const struct port *port = 0;
+	q12_t share, own;
 	__u64 bps;
 
 	VERIFIER_FORGET(last);
 	if (f->path.flows_fixed || !fb->flows)
 		return;
 	bps = last < HPCC_MAX_HOPS ? telem_unpack(bpf_be64_to_cpu(fb->hop[last])).bps : 0;
-	first_cap(&f->cc, &f->params, first_told(&f->params, fb->flows, bps));
+	share = first_told(&f->params, fb->flows, bps);
+	if (f->companion.began_us && f->rx.fb_ns)
+		port = bpf_map_lookup_elem(&ports, &ifindex);
+	if (!port) {
+		first_cap(&f->cc, &f->params, share);
+		return;
+	}
+	own = first_share(f->params.w_init, first_counted(&port->first), 0);
+	first_raise(&f->cc, &f->params, share < own ? share : own);
 }
 
 /* The first feedback of a flow has no earlier record, so it gives no U, but N brings W down. */
 static inline void feedback_first(struct flow *f, const struct feedback *fb)
 {
 	if (fb->form == RX_HOPS && fb->mode != MODE_OBSERVE)
-		feedback_first_cap(f, fb);
+		feedback_first_share(f, fb);
 	if (f->ceiling.slow)
 		ceiling_begin(&f->ceiling, &f->params, f->cc.w);
 }

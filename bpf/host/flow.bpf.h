@@ -463,6 +463,15 @@ static inline q12_t host_window_old(const struct host *h, const struct hpcc_para
 	return w > least ? w : least;
 }
 
+/* W that a flow without feedback may take as known: by the answer to its handshake, or by other flows to the host. */
+static inline q12_t flow_window_known(struct flow *f, const struct host *h, __u64 now_ns)
+{
+	if (f->rx.fb_ns && now_ns - f->rx.fb_ns < FIRST_KNOWN_RTTS * f->params.t_ns)
+		return f->cc.w;
+	f->rx.fb_ns = 0;
+	return h ? host_window(h, &f->params, now_ns) ?: host_window_old(h, &f->params) : 0;
+}
+
 /*
  * A flow without feedback has its share of W_init (first.h). It begins when data leaves and nothing is under way:
  * connections that were opened, and exchanged greetings, long ago may start to send together. Whenever it sends more
@@ -474,7 +483,7 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 	struct host_key remote;
 	const struct host *h = 0;
 	struct port *port;
-	q12_t share, known = 0;
+	q12_t share, known;
 	__u32 ifindex, n;
 	int over;
 
@@ -485,8 +494,7 @@ VERIFIED_ONCE int flow_begin(struct flow *f, const struct flow_key *key, __u32 a
 	port = bpf_map_lookup_elem(&ports, &ifindex);
 	if (port && !f->rx.feedbacks) {
 		h = anew ? bpf_map_lookup_elem(&hosts, &remote) : 0;
-		if (h)
-			known = host_window(h, &f->params, now_ns) ?: host_window_old(h, &f->params);
+		known = anew ? flow_window_known(f, h, now_ns) : 0;
 		n = anew ? first_count(&port->first, &f->companion.began_us, now_ns, f->params.t_ns,
 				       h ? h->rate_ns : 0) :
 			   first_counted(&port->first);

@@ -93,7 +93,7 @@ static __always_inline void learn_telem_take(ctx_t *ctx, struct ingress_pkt *p, 
 		p->hop[i] = bpf_be64_to_cpu(*(const __be64 *)telem->hop[i]);
 	if (arrival_needs_pod_hop(f, ctl, p->now_ns))
 		ingress_pod_hop(f, p);
-	p->flows = report_flows(f, ctx_ifindex(ctx), p->now_ns);
+	p->flows = report_flows(f, ctx_ifindex(ctx), p->now_ns, 0);
 	if ((f->path.feedback == RX_HOPS && !f->rx.kept) || report_make(f))
 		ingress_echo_store(f, p);
 }
@@ -175,7 +175,7 @@ static __always_inline struct flow *ingress_learn(ctx_t *ctx, const struct msg *
 	if (!telem && !has_echo) {
 		/* Neither telemetry nor echo: the flow counts as active, unless this is a replay. */
 		if (make && (!p->auth_seq || auth_takes_telem(f, floor, p->auth_seq, p->now_ns)))
-			report_flows(f, ctx_ifindex(ctx), p->now_ns);
+			report_flows(f, ctx_ifindex(ctx), p->now_ns, 0);
 		return f;
 	}
 	f->rx.last_ns = p->now_ns;

@@ -32,14 +32,22 @@
  * A port whose speed is not in the table of telemetry.h appears as a faster one in its stamps, with all that it reports
  * multiplied by the ratio: so is N.
  */
-VERIFIED_ONCE int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns)
+static inline __u32 report_scaled(const struct port *port, __u32 n)
+{
+	__u64 scaled = ((__u64)n * port->speed.scale_q16 + 0xffff) >> 16;
+
+	return scaled < 0xffff ? scaled : 0xffff;
+}
+
+/* N of the flow's port, for its sender. handshake: as a flow is told that has not begun. */
+VERIFIED_ONCE int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns, __u32 handshake)
 {
 	struct port *port;
-	__u64 n;
+	__u32 n;
 
 	if (!f)
 		return 0;
-	if (now_ns < f->rx.count_ns)
+	if (now_ns < f->rx.count_ns && !handshake)
 		return f->rx.counted;
 	f->rx.count_ns = now_ns + f->params.t_ns / REPORT_COUNTS;
 	f->rx.counted = 0;
@@ -49,9 +57,11 @@ VERIFIED_ONCE int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns)
 	if (!port || !port->count_ns)
 		return 0;
 	rx_count(&port->count, &f->voq.count_mark, now_ns, port->count_ns);
-	n = ((__u64)rx_counted(&port->count) * port->speed.scale_q16 + 0xffff) >> 16;
-	f->rx.counted = n < 0xffff ? n : 0xffff;
-	return f->rx.counted;
+	n = rx_counted(&port->count);
+	f->rx.counted = report_scaled(port, n);
+	if (!handshake || !f->params.t_ns)
+		return f->rx.counted;
+	return report_scaled(port, first_promise(&port->promised_ns, n, now_ns, f->params.t_ns));
 }
 
 static inline void report_begin(struct rx_flow *r, const struct flow *f, const struct ingress_pkt *p)

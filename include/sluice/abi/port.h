@@ -48,11 +48,12 @@ struct port {
 	__u64 count_ns;		  /* length of an epoch of flow counting; 0: flows are not counted */
 	struct rx_counter count;  /* ingress: flows that arrive by it */
 	struct first_flows first; /* egress, tcp_cc: flows that leave by it and have begun */
+	__u64 promised_ns;	  /* ingress: to flows that begin, up to this time; first_promise() */
 	__u64 netns_cookie;	  /* of the network namespace that the interface is in */
 	char name[16];		  /* for readers of the map in another network namespace */
 	char configured[16];	  /* its name in the configuration and when it was attached */
 };
 
-_Static_assert(sizeof(struct port) == 136, "port");
+_Static_assert(sizeof(struct port) == 144, "port");
 
 #endif

@@ -337,6 +337,36 @@ SinkTest(companion, companion__is_turned_round)
 	}
 }
 
+/*
+ * N as the companion of a handshake brings it back, of position 0, and the companion of data, of another.
+ */
+SinkTest(companion, companion__of_a_handshake_is_told_what_is_promised)
+{
+	struct peer peer = peer_usual();
+	struct port port = port_usual();
+	unsigned int n, at;
+
+	port.count_ns = 3600000 * MS;
+	port_change(WORLD_IFINDEX, &port);
+	peer.t_ns = 1000 * MS;
+	peer_set("10.1.0.2", 128, &peer);
+	for (n = 1; n <= 4; n++) {
+		for (unsigned int position = 0; position < 2; position++) {
+			struct frame data = tcp(.reply = 1, .dport = 4000 + n, .payload = 100),
+				     in = companion_of(&data, 2, position);
+			struct result r = run(sink, &in);
+
+			expect_verdict(r, VERDICT_REDIRECT);
+			at = companion_at(&r.out) + COMPANION_TELEM + 2;
+			if (position || n == 1)
+				expect_eq(get16(r.out.b + at), n);
+			else
+				expect_between(get16(r.out.b + at), n + 1, FIRST_LEAST * n);
+			world_ended();
+		}
+	}
+}
+
 /* A packet of s leaves with telemetry beside it, and B was asked just now: returns the packet's bytes. */
 static unsigned int asked_beside(struct ip_spec s)
 {
@@ -428,6 +458,36 @@ SinkTest(companion, reply__that_is_late_on_the_way_there_lowers_w)
 				expect_between(f.cc.w, f.params.w_min, f.ceiling.w);
 		}
 	}
+}
+
+/* A SYN asks a host that was never heard from, once a second. A SYN-ACK does not: its SYN may name any victim. */
+Test(companion, companion__of_a_syn_to_a_stranger)
+{
+	static const __u8 flags[] = { SYN | ACK, RST, SYN, SYN };
+	struct asker a = asker_make();
+	struct peer peer = peer_usual();
+	struct frame in, got;
+	unsigned int i, l4;
+
+	telemetry_beside();
+	peer.telemetry = TELEMETRY_COMPANION;
+	peer_set("192.0.2.0", 96 + 24, &peer);
+	for (i = 0; i < sizeof(flags); i++) {
+		fixture("%u: flags %#x", i, flags[i]);
+		in = tcp(.flags = flags[i], .to = HOST_STRANGER, .sport = 5000 + i);
+		run(EGRESS, &in, .ifindex = a.ifindex);
+		if (i != 2) {
+			expect_counted(STAT_TX_HANDSHAKE);
+			expect_no_probe(&a);
+			continue;
+		}
+		expect_counted(STAT_TX_HANDSHAKE, STAT_COMPANION_SENT);
+		cr_assert(packet_catch(a.fd, &got, 1000), "no companion");
+		l4 = companion_at(&got);
+		expect_eq(get16(got.b + l4 + COMPANION_MESSAGE + 4) << 16 | get16(got.b + l4 + COMPANION_MESSAGE + 6),
+			  0);
+	}
+	expect_eq(host_exists(0, HOST_STRANGER), 0);
 }
 
 /*

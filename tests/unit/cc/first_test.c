@@ -2,6 +2,7 @@
 /* include/sluice/cc/first.h: how flows share first windows. */
 #include <criterion/criterion.h>
 #include "sluice/cc/first.h"
+#include "sluice/cc/rx.h"
 
 TestSuite(first, .timeout = 60);
 
@@ -49,6 +50,52 @@ Test(first, first_told__of_the_port_that_tells)
 	cr_expect_eq(first_told(&p, 20, 1000000000), p.w_init / 2);
 	p.w_init = q12_from_bytes(10000);
 	cr_expect_eq(first_told(&p, 5, 100000000), p.w_init, "one flow at 20 Mbit/s, scaled");
+}
+
+Test(first, first_promise__sum_of_flows_that_begin_together)
+{
+	__u64 until = 0, sum = 0, now = 1ULL << 42;
+	__u32 k, told;
+
+	for (k = 1; k <= 64; k++) {
+		told = first_promise(&until, k, now + k * 40, T_NS);
+		cr_expect_geq(told, k);
+		cr_expect_leq(told, FIRST_LEAST * k);
+		sum += T_NS / told;
+	}
+	cr_expect_leq(sum, 3 * T_NS, "64 flows, 4.7 without a limit");
+	cr_expect_eq(first_promise(&until, 64, until, T_NS), 64, "no flow has begun of late");
+	until = 0;
+	cr_expect_eq(first_promise(&until, 1, now, T_NS), 1);
+	cr_expect_eq(until, now + T_NS);
+	cr_expect_eq(first_promise(&until, 2, now + T_NS / 2, T_NS), 2, "half a T later");
+	cr_expect_eq(first_promise(&until, 3, now + T_NS / 2, T_NS), 3 * FIRST_LEAST, "the T is full");
+}
+
+Test(first, first_promise__bounds)
+{
+	__u64 until = 0, now = 1ULL << 42;
+	int i;
+
+	cr_expect_eq(first_promise(&until, 0, now, T_NS), 1, "nobody is counted");
+	cr_expect_geq(first_promise(&until, RX_FLOWS_MAX, now, 1), 1, "the smallest T");
+	until = 0;
+	for (i = 0; i < 100000; i++)
+		first_promise(&until, 1, now, T_NS);
+	cr_expect_lt(until, now + (FIRST_RTTS + 1) * T_NS, "a flood of handshakes");
+	until = now + 3 * T_NS;
+	cr_expect_eq(first_promise(&until, 2, now + FIRST_RTTS * T_NS, T_NS), 2, "and after it");
+}
+
+Test(first, first_raise__to_the_share_that_is_told_later)
+{
+	struct hpcc_params p = { .w_init = q12_from_bytes(50000), .w_min = Q12_ONE, .packet = 1514, .t_ns = T_NS };
+	struct hpcc_state st = { .w = q12_from_bytes(3028), .wc = q12_from_bytes(3028) };
+
+	first_raise(&st, &p, p.w_init / 4);
+	cr_expect_eq(st.w, p.w_init / 4);
+	cr_expect_eq(st.wc, st.w);
+	cr_expect_eq(st.rate_bps, hpcc_rate_bps(p.w_init / 4, T_NS));
 }
 
 /* W and R of a flow with that share of w_init bytes, T of 4 ms. */
