@@ -74,7 +74,7 @@ pacing_resumes() {
 # departure delays it. So there are few PROBEs (base_rtt), and no tag is computed (auth). The sender sends several packets
 # at once (a timer's microseconds), and its socket (-w) has room for all that fq holds, up to the horizon: it never waits.
 # fq does not collect timers: its default timer_slack of 10 us shows up as 10 us of jitter. The rest is the tick, 3 to
-# 4 us in every 68th gap of 200 Mbit/s, and what egress takes: 6.6 to 8.2 % of a gap from build to build, where we aim at 5 %.
+# 4 us in every 68th gap of 200 Mbit/s, and what egress takes: 6.6 to 8.6 % of a gap from build to build, where we aim at 5 %.
 # While anything spins, in whatever scheduling class, the CPU is never idle and the tick takes longer: 10 to 11 %.
 pacing__one_flow_leaves_evenly() {
 	pacing_up
