@@ -152,8 +152,11 @@ mutate: $(B)/unit-tests $(B)/prog-tests ## what the tests do not notice: make mu
 TEST_TOOLS := $(B)/unit-tests $(B)/prog-tests $(PACKET_TOOLS) $(filter-out $(B)/stall.so,$(PRELOADED)) \
 	$(addprefix $(B)/,neighbour ask datagrams digest held noted.bpf.o notified pause veristat next/sluiced)
 PACKET_FUZZERS := $(B)/fuzz-packets $(B)/fuzz-cpus
-test: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(PACKET_FUZZERS) $(TEST_TOOLS) $(BENCHES) ## all tests: unit, fuzz, prog, packets, sim, report, deploy, system, soak and lab in VMs of three kernels (as root; 40 minutes with 2 CPUs; ALL=1: two hours)
+# Compiled by all CPUs, then run.
+test: ## all tests: unit, fuzz, prog, packets, sim, report, deploy, system, soak and lab in VMs of three kernels (as root; 40 minutes with 2 CPUs; ALL=1: two hours)
+	$(Q)$(MAKE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) --no-print-directory test-programs
 	$(Q)tests/run
+test-programs: lab-tools $(FUZZERS:%=$(B)/fuzz-%) $(PACKET_FUZZERS) $(TEST_TOOLS) $(BENCHES)
 test-unit: $(B)/unit-tests $(B)/sluicectl ## the core and replay (no root)
 	$(Q)tests/run unit
 test-packets: $(PACKET_FUZZERS) ## frames that are almost valid, two CPUs at one flow; for longer: docs/contributing.md
@@ -173,4 +176,4 @@ cluster: all | $(B)/packages.lab ## Sluice on Kubernetes: two nodes in namespace
 soak: all | $(B)/packages.test ## random operation under traffic, in namespaces: make soak TIME=3600 SEED=n (as root)
 	$(Q)tests/soak/run --time $(or $(TIME),300) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE))
 
-.PHONY: cluster harm lab-tools lab papers pictures lab-shell demo fuzz bench everything check format veristat bpf-diff mutate soak test test-unit test-packets test-fuzz
+.PHONY: cluster harm lab-tools lab papers pictures lab-shell demo fuzz bench everything check format veristat bpf-diff mutate soak test test-programs test-unit test-packets test-fuzz

@@ -74,7 +74,7 @@ pacing_resumes() {
 # departure delays it. So there are few PROBEs (base_rtt), and no tag is computed (auth). The sender sends several packets
 # at once (a timer's microseconds), and its socket (-w) has room for all that fq holds, up to the horizon: it never waits.
 # fq does not collect timers: its default timer_slack of 10 us shows up as 10 us of jitter. The rest is the tick, 3 to
-# 4 us in every 68th gap of 200 Mbit/s, and what egress takes: 6.6 to 8.2 % of a gap from build to build, where we aim at 5 %.
+# 4 us in every 68th gap of 200 Mbit/s, and what egress takes: 6.6 to 8.6 % of a gap from build to build, where we aim at 5 %.
 # While anything spins, in whatever scheduling class, the CPU is never idle and the tick takes longer: 10 to 11 %.
 pacing__one_flow_leaves_evenly() {
 	pacing_up
@@ -96,7 +96,7 @@ pacing_rates_are_kept() {
 			skip "slower flows do; iperf3 3.16 spins between its bursts, by which p99 of a faster one is missed"
 		host_config h1 "interfaces: [{name: eth0, role: host, speed: ${mbit}Mbit}]" "pacing: {horizon: $horizon}" 'auth: none' \
 			'peers: [{prefix: 10.0.0.0/8, base_rtt: 40ms}]' >"$CASE_DIR/h1.yaml"
-		daemon_start h1
+		if [[ ${DAEMON[h1]:-} ]]; then daemon_hup h1 reloaded; else daemon_start h1; fi
 		bulk_udp_start h1 10.2.0.2 -b "$((mbit * 5 / 4))M/$((mbit * timer / 16000))" -w 208K -l 1336 \
 			--pacing-timer "$timer"
 		grows "packets with telemetry" 20 stat_of h1 tx_data
@@ -104,8 +104,8 @@ pacing_rates_are_kept() {
 		pacing_capture "$CASE_DIR/$mbit.txt" $((PACING_SKIP + count))
 		pacing_is_even "$CASE_DIR/$mbit.txt" "${mbit}000000" "$off"
 		bulk_udp_stop
-		daemon_stop h1
 	done
+	daemon_stop h1
 }
 
 # A flow that was paused goes on at R from the end of the pause, and does not make up for it.
