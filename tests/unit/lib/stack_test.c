@@ -38,6 +38,26 @@ Test(stack, fq_below_a_vlan_keeps_departure_times, .fini = nl_forget)
 	cr_expect(!keeps_times(14));
 }
 
+Test(stack, fq_below_a_tunnel_keeps_departure_times, .fini = nl_forget)
+{
+	nl_has_link(2, "", 0, 0, 0);
+	nl_has_link(3, "", 0, 0, 0);
+	nl_has_link(10, "vxlan", 2, 0, 0);
+	nl_has_link(11, "gretap", 2, 0, 0);
+	nl_has_link(12, "vxlan", 0, 0, 0);
+	nl_has_link(13, "geneve", 0, 0, 0);
+	nl_has_link(14, "vxlan", 3, 0, 0);
+	nl_has_qdisc(2, "fq");
+	nl_has_qdisc(3, "pfifo");
+	for (__u32 i = 10; i < 15; i++)
+		nl_has_qdisc(i, "noqueue");
+	cr_expect(keeps_times(10));
+	cr_expect(keeps_times(11));
+	cr_expect(!keeps_times(12));
+	cr_expect(!keeps_times(13));
+	cr_expect_eq(link_lacks_times(14, &(struct qdisc_info){}), 3);
+}
+
 Test(stack, bond_keeps_them_if_all_its_ports_do, .fini = nl_forget)
 {
 	nl_has_link(2, "", 0, 8, 0);
