@@ -58,6 +58,22 @@ Test(stack, fq_below_a_tunnel_keeps_departure_times, .fini = nl_forget)
 	cr_expect_eq(link_lacks_times(14, &(struct qdisc_info){}), 3);
 }
 
+static int may_keep_times(__u32 ifindex, const struct qdisc_info q)
+{
+	return link_may_keep_times(ifindex, &q);
+}
+
+Test(stack, departure_times_may_be_kept_behind_a_virtual_link, .fini = nl_forget)
+{
+	nl_has_link(2, "", 0, 0, 0);
+	nl_has_link(3, "veth", 0, 0, 0);
+	cr_expect(!may_keep_times(2, (struct qdisc_info){ .leaves = 2 }));
+	cr_expect(may_keep_times(2, (struct qdisc_info){ .leaves = 2, .fq = 1 }));
+	cr_expect(may_keep_times(3, (struct qdisc_info){ .leaves = 1 }));
+	cr_expect(!may_keep_times(3, (struct qdisc_info){ .leaves = 1, .fq = 1, .ours = 1 }), "sluice with classes");
+	cr_expect(!may_keep_times(4, (struct qdisc_info){ .leaves = 1 }), "gone");
+}
+
 Test(stack, bond_keeps_them_if_all_its_ports_do, .fini = nl_forget)
 {
 	nl_has_link(2, "", 0, 8, 0);

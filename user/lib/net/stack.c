@@ -77,6 +77,15 @@ __u32 link_lacks_times(__u32 ifindex, const struct qdisc_info *q)
 	return lacks_times(ifindex, q, 0);
 }
 
+int link_may_keep_times(__u32 ifindex, const struct qdisc_info *q)
+{
+	struct link_kin kin;
+
+	if (q->fq || q->ours)
+		return q->fq > q->ours;
+	return !link_kin_get(ifindex, &kin) && kin.kind[0];
+}
+
 struct search {
 	int (*is)(__u32 ifindex, const void *ctx);
 	const void *ctx;
