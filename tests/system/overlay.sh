@@ -203,6 +203,7 @@ overlay__of_gre_over_ipv6_is_governed() {
 # Where telemetry is in the data, it is left alone.
 overlay__without_ports_and_without_companions() {
 	net_up
+	telemetry_in_data
 	overlay_tunnel ipip
 	overlay_start
 	server h2
