@@ -68,6 +68,7 @@ enum {
 
 /* bpf_skb_set_tstamp */
 enum {
+	BPF_SKB_TSTAMP_UNSPEC = 0,
 	BPF_SKB_TSTAMP_DELIVERY_MONO = 1,
 };
 

@@ -322,12 +322,14 @@ static inline int egress_queue_decides(const struct egress_pkt *p)
 	return p->credit_ns > p->now_ns || (p->pause.note && p->pause.until_ns);
 }
 
-/* When it leaves the queue, by the pacer's or TCP's own departure time and its credit; at once if the port does not honour it. */
+/* When it leaves the queue, by the pacer's or TCP's own departure time and its credit; at once if nothing honours it. */
 static inline __u64 egress_leaves_ns(const struct __sk_buff *ctx, const struct egress_pkt *p, const struct flow *f)
 {
 	__u64 at_ns = p->credit_ns > ctx->tstamp ? p->credit_ns : ctx->tstamp;
 
-	return p->now_ns + (f->path.port_flags & PORT_F_EDT ? pacer_wait_ns(p->now_ns, at_ns) : 0);
+	if (!(f->path.port_flags & (PORT_F_EDT | PORT_F_EDT_MAYBE)))
+		return p->now_ns;
+	return p->now_ns + pacer_wait_ns(p->now_ns, at_ns);
 }
 
 #endif

@@ -105,6 +105,10 @@ static inline __u64 egress_next_ns(const struct egress_pkt *p, const struct flow
  * The position in a PROBE. A PROBE bypasses fq, so its position excludes bytes still queued there. But S of a VOQ
  * counts bytes that have left: with a VOQ block (out) the PROBE waits as its packet does. A companion that is not a clone
  * of its packet leaves between two packets of its flow.
+ *
+ * The kernel leaves the departure time of a packet to its clone, which waits for it where the port has fq. Elsewhere the time
+ * is that of a TCP socket whose packets meet fq behind this device, which would hold the clone for as long as R says: a delay,
+ * by which R falls, from 100 to .4 Mbit/s over VXLAN. So the clone has none there.
  */
 static inline __u32 egress_probe_position(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
 					  const struct voq_out *out)
@@ -117,8 +121,9 @@ static inline __u32 egress_probe_position(struct __sk_buff *ctx, struct egress_p
 	if (at_ns > p->now_ns) {
 		p->now_ns = at_ns;
 		bpf_skb_set_tstamp(ctx, at_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
+	} else if (!(f->path.port_flags & PORT_F_EDT)) {
+		bpf_skb_set_tstamp(ctx, 0, BPF_SKB_TSTAMP_UNSPEC);
 	}
-	/* The kernel leaves the departure time of a packet to its clone. */
 	if (p->companion <= PROBE_OF_DATA && f->path.port_flags & PORT_F_EDT)
 		wait_ns = pacer_wait_ns(p->now_ns, ctx->tstamp);
 	seq = flow_left_bytes(f, p->now_ns + wait_ns);

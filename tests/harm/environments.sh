@@ -17,7 +17,10 @@ harm_up() {
 
 # harm_host NODE [LINE]...: as the README has it; a LINE of YAML replaces the one with the same key.
 harm_host() {
-	host_config "$@" "peers: [{prefix: 10.0.0.0/8, base_rtt: auto}, {prefix: 'fd00::/16', base_rtt: auto}]" >"$CASE_DIR/$1.yaml"
+	local peers="peers: [{prefix: 10.0.0.0/8, base_rtt: auto}, {prefix: 'fd00::/16', base_rtt: auto}]"
+
+	[[ "${*: -1}" != peers:* ]] || peers=
+	host_config "$@" ${peers:+"$peers"} >"$CASE_DIR/$1.yaml"
 }
 
 # harm_delay TIME: of the way back. Its port keeps its rate, but stamps nothing: its queue also holds packets that are only delayed.
@@ -135,6 +138,28 @@ env_vxlan() {
 # Over Geneve
 env_geneve() {
 	harm_tunnel_made geneve id 7 remote REMOTE
+}
+
+# harm_in_tunnel: Sluice is at the tunnel's device, and not at eth0.
+harm_in_tunnel() {
+	local node
+
+	for node in h1 h2; do
+		harm_host $node "interfaces: [{name: tn0, role: host, speed: ${NET_RATE^}}]" \
+			"peers: [{prefix: 192.168.9.0/24, base_rtt: auto}]"
+	done
+}
+
+# Over VXLAN, and Sluice is at the tunnel's device
+env_vxlanin() {
+	env_vxlan
+	harm_in_tunnel
+}
+
+# Over Geneve, and Sluice is at the tunnel's device
+env_genevein() {
+	env_geneve
+	harm_in_tunnel
 }
 
 # Over IPIP

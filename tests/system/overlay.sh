@@ -29,14 +29,15 @@ overlay_ends() {
 	done
 }
 
-# overlay_vxlan PREFIX: over IPv4 or IPv6 of the hosts.
+# overlay_vxlan PREFIX [OPTION]...: over IPv4 or IPv6 of the hosts, by eth0 (dev eth0) or by the routes.
 overlay_vxlan() {
-	local n
+	local v=$1 n
 
+	shift
 	net_has_link vxlan id 7 dstport 4789 local 10.1.0.1 remote 10.1.0.2 || skip "this kernel has no VXLAN"
 	for n in 1 2; do
-		net_in h$n ip link add vx0 type vxlan id 7 dstport 4789 local "$(overlay_end "$1" $n)" \
-			remote "$(overlay_end "$1" $((3 - n)))" dev eth0 || fail "no VXLAN device on h$n"
+		net_in h$n ip link add vx0 type vxlan id 7 dstport 4789 local "$(overlay_end "$v" $n)" \
+			remote "$(overlay_end "$v" $((3 - n)))" "$@" || fail "no VXLAN device on h$n"
 	done
 	overlay_ends vx0
 }
@@ -92,7 +93,7 @@ overlay__of_vxlan_is_governed() {
 
 	for v in 4 6; do
 		net_up
-		overlay_vxlan $v
+		overlay_vxlan $v dev eth0
 		overlay_config
 		overlay_start
 		overlay_is_governed udp "$(overlay_end $v 2)"
@@ -106,13 +107,50 @@ overlay__of_vxlan_is_governed() {
 overlay__one_flow_has_the_port() {
 	net_up
 	[[ $NET_FQ ]] || skip "no fq in this kernel"
-	overlay_vxlan 4
+	overlay_vxlan 4 dev eth0
 	overlay_config "peers: [{prefix: 10.0.0.0/8, base_rtt: auto}]"
 	overlay_start
 	server h2
 	transfer h1 $OVERLAY_INNER -C cubic -t 2 -O 1
 	expect "feedback" "$(stat_of h1 fb_fast fb_full)" -gt 30
 	expect "Mbit/s of goodput, of 93 at most" "$(jq '.end.sum_received.bits_per_second / 1e6 | floor' "$TRANSFER")" -ge 88
+}
+
+# overlay_inside TELEMETRY WHAT: with Sluice at the tunnel's device and nowhere else one flow has the port, and h1 does WHAT there.
+overlay_inside() {
+	local n
+
+	for n in 1 2; do
+		host_config h$n "hpcc: {telemetry: $1}" "interfaces: [{name: vx0, role: host, speed: 100Mbit}]" \
+			"peers: [{prefix: 192.168.9.0/24, base_rtt: auto}]" >"$CASE_DIR/h$n.yaml"
+	done
+	daemon_start h2 h1
+	expect "what h1 does at vx0" "$(ctl h1 status)" has "$2"
+	server h2
+	transfer h1 $OVERLAY_INNER -t 2 -O 1
+	expect "feedback" "$(stat_of h1 fb_delay)" -gt 30
+	expect "Mbit/s of goodput, of 92 at most, with telemetry: $1" "$(jq '.end.sum_received.bits_per_second / 1e6 | floor' "$TRANSFER")" -ge 75
+	servers_stop
+	daemon_stop h1 h2
+}
+
+# The fq of the device below holds the packets of TCP sockets by R. If that counted as delay R would fall.
+overlay__device_of_a_tunnel_on_fq_is_managed() {
+	net_up
+	[[ $NET_FQ ]] || skip "no fq in this kernel"
+	overlay_vxlan 4 dev eth0
+	overlay_inside companion "paced by departure time"
+	overlay_inside every "paced by departure time"
+	expect "advice on fq" "$(<"$CASE_DIR/h1.log")" has-no "to fix"
+}
+
+overlay__device_of_a_tunnel_on_a_route_is_managed() {
+	net_up
+	[[ $NET_FQ ]] || skip "no fq in this kernel"
+	overlay_vxlan 4
+	overlay_inside companion "no fq"
+	overlay_inside every "no fq"
+	expect "advice on fq" "$(<"$CASE_DIR/h1.log")" has "to fix: tc qdisc replace dev vx0 root fq"
 }
 
 # overlay_tunnel TYPE [OPTION]...: a tunnel of this type between the hosts' IPv4 addresses, or IPv6 ones if the type wants it.
@@ -165,6 +203,7 @@ overlay__of_gre_over_ipv6_is_governed() {
 # Where telemetry is in the data, it is left alone.
 overlay__without_ports_and_without_companions() {
 	net_up
+	telemetry_in_data
 	overlay_tunnel ipip
 	overlay_start
 	server h2
@@ -206,7 +245,7 @@ overlay_sink_goes() {
 
 overlay__companions_of_vxlan_harm_no_stack() {
 	net_up
-	overlay_vxlan 4
+	overlay_vxlan 4 dev eth0
 	overlay_sink_goes Udp.InErrors
 }
 

@@ -102,6 +102,11 @@ int link_ports_each(__u32 master, void (*fn)(__u32 ifindex, void *ctx), void *ct
  */
 __u32 link_lacks_times(__u32 ifindex, const struct qdisc_info *q);
 /*
+ * Whether some packets may meet fq although the link lacks times: at one of its leaves, or behind a virtual link, where not
+ * all can be seen: the other end of a veth, or where the routes of a tunnel lead.
+ */
+int link_may_keep_times(__u32 ifindex, const struct qdisc_info *q);
+/*
  * Whether the packets of a link leave by a device below it for which is() is true: by the one that it is on, by every
  * port of a bond, by any port of a bridge.
  */

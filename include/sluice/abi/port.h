@@ -28,6 +28,12 @@
 
 #define PORT_F_TCX 65536 /* programs are attached by tcx, else as filters of clsact */
 
+/*
+ * Not PORT_F_EDT, but packets may meet fq, at some leaf or behind a virtual link. Only a TCP socket whose packets have met it
+ * asks for departure times that are to come.
+ */
+#define PORT_F_EDT_MAYBE 131072
+
 #define PORT_QUEUES_MAX 64 /* transmit queues below mq, each of which is read for every stamp */
 
 #define PORTS_MAX 4096 /* managed interfaces and pods with a queue */

@@ -44,6 +44,22 @@ Test(delay, timed__at_once_without_fq)
 	expect_between((__u32)flow_get(data).delay.timed[0] - (__u32)before, 0, clock_ns() - before);
 }
 
+/* A socket whose packets meet fq behind the port asks for times that are to come, and its packets wait for them there. */
+Test(delay, timed__by_what_TCP_asked_for_where_fq_may_be_behind)
+{
+	struct port port = port_usual();
+	struct frame in = frame_of(data);
+	__u64 asked;
+
+	port.flags |= PORT_F_EDT_MAYBE;
+	port_change(WORLD_IFINDEX, &port);
+	asked = clock_ns() + 100 * MS;
+	run(EGRESS, &in, .tstamp = asked);
+	expect_eq((__u32)flow_get(data).delay.timed[0], (__u32)asked);
+	fixture("and does not wait for R");
+	expect_eq(flow_get(data).tx.clock_ns, 0);
+}
+
 Test(delay, timed__four_in_a_row_and_then_none)
 {
 	struct flow f;

@@ -63,6 +63,39 @@ Test(probe_copy, probe_copy__has_clean_room)
 	expect_frame(&r.out, &want);
 }
 
+/*
+ * Its packet's departure time is that of a TCP socket. Where the port has fq, both wait for it, and it is no delay. Elsewhere
+ * an fq behind the port might hold the copy too, which is not known here: it has none.
+ */
+Test(probe_copy, probe_copy__waits_with_its_packet_where_the_port_has_fq)
+{
+	struct ip_spec s = { .payload = 1000 };
+	struct frame in = frame_of(s);
+	struct result r;
+	struct flow f;
+	__u64 before, asked;
+
+	for (int companion = 0; companion < 2; companion++) {
+		for (int fq = 0; fq < 2; fq++) {
+			fixture("%s, %s", companion ? "companion" : "PROBE", fq ? "fq" : "no fq");
+			run(EGRESS, &in);
+			f = flow_get(s);
+			f.path.port_flags = fq ? PORT_F_HOST | PORT_F_EDT : PORT_F_HOST;
+			f.delay.probed = 0;
+			flow_set(s, &f);
+			before = clock_ns();
+			asked = before + 28 * MS;
+			r = run(EGRESS, &in, .clone = companion ? 2 : 1, .tstamp = asked);
+			expect_verdict(r, VERDICT_PASS);
+			expect_eq(r.ctx.tstamp, fq ? asked : 0);
+			if (fq)
+				expect_eq((__u32)flow_get(s).delay.probed, (__u32)asked);
+			else
+				expect_between((__u32)flow_get(s).delay.probed - (__u32)before, 0, clock_ns() - before);
+		}
+	}
+}
+
 /* A clone that cannot become a PROBE must not leave as a second copy of the packet. */
 Test(probe_copy, probe_copy__that_cannot_be_wrapped_is_dropped)
 {

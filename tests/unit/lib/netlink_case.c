@@ -133,7 +133,7 @@ struct nlmsghdr *nl_has_link(__u32 ifindex, const char *kind, __u32 lower, __u32
 	struct nlattr *info, *data;
 
 	m->ifi_index = ifindex;
-	if (lower)
+	if (lower && strcmp(kind, "vxlan"))
 		mnl_attr_put_u32(nlh, IFLA_LINK, lower);
 	if (master)
 		mnl_attr_put_u32(nlh, IFLA_MASTER, master);
@@ -141,11 +141,12 @@ struct nlmsghdr *nl_has_link(__u32 ifindex, const char *kind, __u32 lower, __u32
 		return nlh;
 	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
 	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, kind);
-	if (table) {
-		data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	if (lower && !strcmp(kind, "vxlan"))
+		mnl_attr_put_u32(nlh, IFLA_VXLAN_LINK, lower);
+	if (table)
 		mnl_attr_put_u32(nlh, IFLA_VRF_TABLE, table);
-		mnl_attr_nest_end(nlh, data);
-	}
+	mnl_attr_nest_end(nlh, data);
 	mnl_attr_nest_end(nlh, info);
 	return nlh;
 }

@@ -38,6 +38,42 @@ Test(stack, fq_below_a_vlan_keeps_departure_times, .fini = nl_forget)
 	cr_expect(!keeps_times(14));
 }
 
+Test(stack, fq_below_a_tunnel_keeps_departure_times, .fini = nl_forget)
+{
+	nl_has_link(2, "", 0, 0, 0);
+	nl_has_link(3, "", 0, 0, 0);
+	nl_has_link(10, "vxlan", 2, 0, 0);
+	nl_has_link(11, "gretap", 2, 0, 0);
+	nl_has_link(12, "vxlan", 0, 0, 0);
+	nl_has_link(13, "geneve", 0, 0, 0);
+	nl_has_link(14, "vxlan", 3, 0, 0);
+	nl_has_qdisc(2, "fq");
+	nl_has_qdisc(3, "pfifo");
+	for (__u32 i = 10; i < 15; i++)
+		nl_has_qdisc(i, "noqueue");
+	cr_expect(keeps_times(10));
+	cr_expect(keeps_times(11));
+	cr_expect(!keeps_times(12));
+	cr_expect(!keeps_times(13));
+	cr_expect_eq(link_lacks_times(14, &(struct qdisc_info){}), 3);
+}
+
+static int may_keep_times(__u32 ifindex, const struct qdisc_info q)
+{
+	return link_may_keep_times(ifindex, &q);
+}
+
+Test(stack, departure_times_may_be_kept_behind_a_virtual_link, .fini = nl_forget)
+{
+	nl_has_link(2, "", 0, 0, 0);
+	nl_has_link(3, "veth", 0, 0, 0);
+	cr_expect(!may_keep_times(2, (struct qdisc_info){ .leaves = 2 }));
+	cr_expect(may_keep_times(2, (struct qdisc_info){ .leaves = 2, .fq = 1 }));
+	cr_expect(may_keep_times(3, (struct qdisc_info){ .leaves = 1 }));
+	cr_expect(!may_keep_times(3, (struct qdisc_info){ .leaves = 1, .fq = 1, .ours = 1 }), "sluice with classes");
+	cr_expect(!may_keep_times(4, (struct qdisc_info){ .leaves = 1 }), "gone");
+}
+
 Test(stack, bond_keeps_them_if_all_its_ports_do, .fini = nl_forget)
 {
 	nl_has_link(2, "", 0, 8, 0);

@@ -113,6 +113,8 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	/* The qdisc `sluice` with classes has no departure times; it obeys pauses all the same. */
 	if (!link_lacks_times(link->ifindex, &q) && !(i->classes_count && i->queue == CONFIG_QUEUE_SLUICE))
 		port->flags |= PORT_F_EDT;
+	else if (link_may_keep_times(link->ifindex, &q))
+		port->flags |= PORT_F_EDT_MAYBE;
 	if (q.leaves && q.ours == q.leaves)
 		port->flags |= PORT_F_QUEUE;
 	if (i->classes_count)

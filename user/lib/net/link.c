@@ -175,11 +175,14 @@ static void kin_info(struct link_kin *kin, const struct nlattr *info)
 		if (mnl_attr_get_type(i) == IFLA_INFO_DATA)
 			data = i;
 	}
-	if (!data || strcmp(kin->kind, "vrf"))
+	if (!data)
 		return;
-	mnl_attr_for_each_nested (d, data)
-		if (mnl_attr_get_type(d) == IFLA_VRF_TABLE)
+	mnl_attr_for_each_nested (d, data) {
+		if (!strcmp(kin->kind, "vrf") && mnl_attr_get_type(d) == IFLA_VRF_TABLE)
 			kin->table = attr_u32(d);
+		if (!strcmp(kin->kind, "vxlan") && mnl_attr_get_type(d) == IFLA_VXLAN_LINK)
+			kin->lower = attr_u32(d);
+	}
 }
 
 static int kin_link(const struct nlmsghdr *nlh, void *data)

@@ -25,6 +25,12 @@ static int is_of_ports(const char *kind)
 	return !strcmp(kind, "bond") || !strcmp(kind, "team");
 }
 
+/* Tunnels between Ethernets. Without a 'dev' they leave as the routes to the other end say, and have no lower device. */
+static int is_tunnel(const char *kind)
+{
+	return !strcmp(kind, "vxlan") || !strcmp(kind, "gretap") || !strcmp(kind, "ip6gretap");
+}
+
 struct times {
 	int depth;
 	unsigned int devices;
@@ -61,7 +67,7 @@ static __u32 lacks_times(__u32 ifindex, const struct qdisc_info *q, int depth)
 	}
 	if (is_of_ports(kin.kind) && link_ports_each(ifindex, times_below, &t))
 		return ifindex;
-	if (is_on_one(kin.kind) && kin.lower)
+	if ((is_on_one(kin.kind) || is_tunnel(kin.kind)) && kin.lower)
 		times_below(kin.lower, &t);
 	return t.devices ? t.lacks : ifindex;
 }
@@ -69,6 +75,15 @@ static __u32 lacks_times(__u32 ifindex, const struct qdisc_info *q, int depth)
 __u32 link_lacks_times(__u32 ifindex, const struct qdisc_info *q)
 {
 	return lacks_times(ifindex, q, 0);
+}
+
+int link_may_keep_times(__u32 ifindex, const struct qdisc_info *q)
+{
+	struct link_kin kin;
+
+	if (q->fq || q->ours)
+		return q->fq > q->ours;
+	return !link_kin_get(ifindex, &kin) && kin.kind[0];
 }
 
 struct search {
