@@ -19,6 +19,7 @@
 #include "attach/qdisc/queue_root.h"
 #include "lib/dcb.h"
 #include "lib/net.h"
+#include "lib/qdisc.h"
 #include "lib/route.h"
 #include "ctl/commands.h"
 #include "ctl/out.h"
@@ -339,6 +340,7 @@ static void check_config(struct probe_report *r, const struct config *c)
 
 	check_pin_dir(r, c);
 	check_control(r, c);
+	qdiscs_hold();
 	for (i = 0; i < c->interfaces_count; i++) {
 		err = dataplane_interface_refused(&c->interfaces[i], why);
 		if (err && err != -ENODEV) {
@@ -355,6 +357,7 @@ static void check_config(struct probe_report *r, const struct config *c)
 		check_queue(r, &c->interfaces[i]);
 		check_in_front(r, c, &c->interfaces[i]);
 	}
+	qdiscs_release();
 	check_peers(r, c);
 	check_rtts(r, c);
 	if (c->auth && !strcmp(c->auth, "none"))
