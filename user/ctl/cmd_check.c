@@ -331,6 +331,20 @@ static void check_control(struct probe_report *r, const struct config *c)
 	probe_report_advise(r, "tcp: name", PROBE_MISSING, text, "write another one");
 }
 
+static void check_patterns(struct probe_report *r, const struct config *c)
+{
+	const struct config_interface *e;
+	char text[64];
+	unsigned int n;
+
+	for (e = c->entries; e < c->entries + c->entries_count; e++) {
+		n = config_matches(c, e);
+		snprintf(text, sizeof(text), "matches %u interface%s", n, PLURAL(n));
+		if (e->pattern)
+			probe_report_add(r, e->pattern, n ? PROBE_OK : PROBE_LESS, text, n ? NULL : "ip -br link");
+	}
+}
+
 static void check_config(struct probe_report *r, const struct config *c)
 {
 	char why[REFUSAL_STRLEN];
@@ -340,6 +354,7 @@ static void check_config(struct probe_report *r, const struct config *c)
 
 	check_pin_dir(r, c);
 	check_control(r, c);
+	check_patterns(r, c);
 	qdiscs_hold();
 	for (i = 0; i < c->interfaces_count; i++) {
 		err = dataplane_interface_refused(&c->interfaces[i], why);

@@ -100,6 +100,8 @@ void ports_name(struct dataplane *dp, struct config *c, int anew)
 	for (k = 0; k < c->interfaces_count; k++) {
 		struct config_interface *i = &c->interfaces[k];
 
+		if (i->pattern) /* its name decides: it takes the entry of the next one */
+			continue;
 		name = NULL;
 		if (!anew || !if_nametoindex(i->configured))
 			name = name_now(&names, dp->pin.dir, i->configured, now);
@@ -121,18 +123,23 @@ void ports_name(struct dataplane *dp, struct config *c, int anew)
 /* Attaches each. A start ends at the first error; a reload goes on, and returns the last. */
 static int ports_add(struct dataplane *dp, const struct config *c, int must_exist)
 {
-	unsigned int k;
+	unsigned int k, waiting = 0, first = 0;
 	int err, failed = 0;
 
 	for (k = 0; k < c->interfaces_count; k++) {
 		err = port_add(dp, c, &c->interfaces[k]);
-		if (err == -ENODEV && !must_exist)
+		if (err == -ENODEV && c->interfaces[k].pattern)
+			first = waiting++ ? first : k;
+		else if (err == -ENODEV && !must_exist)
 			msg("%s: will be attached as soon as it exists", c->interfaces[k].name);
 		else if (err && !dp->prog.running)
 			return err;
 		else if (err)
 			failed = err;
 	}
+	if (waiting)
+		msg("interfaces: %u that match a pattern have no speed yet (%s%s): they are attached when the driver reports one; for those that never do write 'speed'",
+		    waiting, c->interfaces[first].name, waiting > 1 ? " ..." : "");
 	return failed;
 }
 
@@ -156,7 +163,7 @@ int ports_apply(struct dataplane *dp, const struct config *c, int must_exist)
 	return err ?: failed;
 }
 
-/* One that is not there is attached as soon as it appears. */
+/* One that is not there, or has no speed yet, is attached as soon as it is, or has. */
 static int port_check(const struct dataplane *dp, const struct config *c, const struct config_interface *i)
 {
 	struct port port = {};
@@ -171,7 +178,8 @@ static int port_check(const struct dataplane *dp, const struct config *c, const 
 	}
 	if (map_find(dp->pins.ports, "ports", &link.ifindex, &port) < 0)
 		return -EIO;
-	return port_describe(c, i, &link, &port);
+	err = port_describe(c, i, &link, &port);
+	return err == -ENODEV ? 0 : err;
 }
 
 int ports_check(const struct dataplane *dp, const struct config *c)
@@ -190,6 +198,8 @@ int ports_check(const struct dataplane *dp, const struct config *c)
 
 static void port_change_say(const struct config_interface *i, const struct port *was, const struct port *now)
 {
+	if (i->pattern && strcmp(now->name, was->name))
+		msg_info("%s: was called %s, and matches '%s'", i->name, was->name, i->pattern);
 	if ((now->flags ^ was->flags) & PORT_F_EDT)
 		msg_info("%s: departure times: %s (the qdisc changed)", i->name,
 			 now->flags & PORT_F_EDT ? "off -> on" : "on -> off");
@@ -208,6 +218,19 @@ static void port_change_say(const struct config_interface *i, const struct port 
 							"could not be read -> read");
 }
 
+/* One that is not attached: it appeared, or has a speed now. Returns whether it is attached. */
+static int port_appeared(struct dataplane *dp, const struct config *c, const struct config_interface *i,
+			 const struct link_info *link)
+{
+	struct port port = {};
+
+	if (port_describe(c, i, link, &port))
+		return 0;
+	if (!i->pattern)
+		msg_info("%s: reappeared", i->name);
+	return !port_add(dp, c, i);
+}
+
 /* Returns whether the interface is attached anew. */
 static int port_follow(struct dataplane *dp, const struct config *c, unsigned int k)
 {
@@ -220,18 +243,14 @@ static int port_follow(struct dataplane *dp, const struct config *c, unsigned in
 	if (link_get(i->name, &link))
 		return 0;
 	if (strcmp(config_device_name(i->name, device), i->name)) {
-		msg_limited(&dp->port.limit, 60, "%s: is a name of %s by now, which has its own role: leave one of them out",
-			    i->name, device);
+		msg_limited(&dp->port.limit, 60,
+			    "%s: is a name of %s by now, which has its own role: leave one of them out", i->name,
+			    device);
 		return 0;
 	}
 	found = map_find(dp->pins.ports, "ports", &link.ifindex, &port);
-	if (found < 0)
-		return 0;
-	if (!found) {
-		msg_info("%s: reappeared", i->name);
-		port_add(dp, c, i);
-		return 1;
-	}
+	if (found <= 0)
+		return found < 0 ? 0 : port_appeared(dp, c, i, &link);
 	if (!(port.flags & (PORT_F_TCX | PORT_F_LEFT)))
 		port_before_watch(dp, k, &port);
 	now = port;
