@@ -18,6 +18,7 @@ patterns_of() { status_of sw '[.interfaces[] | "\(.name) \(.switch_id)"] | sort 
 patterns__ports_of_a_switch_take_one_entry() {
 	net_up
 	patterns_ports 3 8
+	host_config h1 "interfaces: [{name: 'eth?', role: host, speed: ${NET_RATE^}}]" >"$CASE_DIR/h1.yaml"
 	patterns_config "name: 'p*', id: 7" "name: 'p[4-5]', id: 9" "name: p8, id: 8"
 	expect "what --check says" "$(net_in sw "$BUILD/sluiced" --check --config "$CASE_DIR/sw.yaml" 2>/dev/null)" = \
 		"p*: 7 interfaces: p1 p2 p3 p4 p5 p6 p7
