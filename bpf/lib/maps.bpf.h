@@ -136,7 +136,7 @@ struct {
 /*
  * key:    ifindex. writer: daemon (backlog, pod_hop, egress: their fields, see abi.h); reader: all
  * life:   while the interface is managed and a moment longer, or while it is a pod's and has a queue
- * full:   further pods are not stamped, and the daemon says so; there are at most 64 other interfaces
+ * full:   further pods are not stamped, and the daemon says so; there are at most 1024 other interfaces
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -38,6 +38,10 @@ config_broken() {
 	takes keys with values: write |P;interfaces: [eth0];R;
 	role 'router' is unknown: write host or switch|P;interfaces: [{name: eth0, role: router}];R;
 	eth0 is named twice|P;interfaces: [{name: eth0, role: host}, {name: eth0, role: host}];R;
+	interfaces: swp[1-4: the bracket has no end|P;interfaces: [{name: 'swp[1-4', role: host}];R;
+	interfaces: swp* is named twice|P;interfaces: [{name: swp*, role: host}, {name: swp*, role: host}];R;
+	interfaces: swp*: a switch port needs an id|P;interfaces: [{name: swp*, role: switch}];
+	interfaces: name: what is there has 0 characters|P;interfaces: [{name: '', role: host}];R;
 	characters: write 1 to 15|P;interfaces: [{name: abcdefghijklmnopq, role: host}];R;
 	speed '100Mbyte'|P;interfaces: [{name: eth0, role: host, speed: 100Mbyte}];R;
 	write for example 25Gbit|P;interfaces: [{name: eth0, role: host, speed: 100}];R;

@@ -298,6 +298,21 @@ void dataplane_routes_changed(struct dataplane *dp)
 	dp->routes_changed = 1;
 }
 
+/* Takes up the interfaces that have appeared and match a pattern. */
+static void patterns_follow(struct dataplane *dp, struct config *c)
+{
+	int err = config_follow(c);
+
+	if (err == -ENOSPC)
+		msg("interfaces: '%s' matches more interfaces than there is room for: %u, with classes %u, with pfc %u: one that appeared is left alone; write a pattern that matches fewer",
+		    c->crowded->pattern, CONFIG_INTERFACES, CONFIG_CLASS_PORTS, CONFIG_PFC_PORTS);
+	else if (err)
+		msg_limited(
+			&dp->port.limit, 60,
+			"interfaces: looking for those that a pattern matches: %s: the next change of a link looks again",
+			strerror(-err));
+}
+
 int dataplane_follow(struct dataplane *dp, struct config *c, const struct between *between)
 {
 	int changed;
@@ -305,6 +320,7 @@ int dataplane_follow(struct dataplane *dp, struct config *c, const struct betwee
 	dp->port.pods_changed = 1;
 	pods_watch(dp);
 	ports_name(dp, c, 0);
+	patterns_follow(dp, c);
 	changed = ports_follow(dp, c, between);
 	routes_forget(&dp->routes);
 	if (changed)

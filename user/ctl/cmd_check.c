@@ -19,6 +19,7 @@
 #include "attach/qdisc/queue_root.h"
 #include "lib/dcb.h"
 #include "lib/net.h"
+#include "lib/qdisc.h"
 #include "lib/route.h"
 #include "ctl/commands.h"
 #include "ctl/out.h"
@@ -330,6 +331,20 @@ static void check_control(struct probe_report *r, const struct config *c)
 	probe_report_advise(r, "tcp: name", PROBE_MISSING, text, "write another one");
 }
 
+static void check_patterns(struct probe_report *r, const struct config *c)
+{
+	const struct config_interface *e;
+	char text[64];
+	unsigned int n;
+
+	for (e = c->entries; e < c->entries + c->entries_count; e++) {
+		n = config_matches(c, e);
+		snprintf(text, sizeof(text), "matches %u interface%s", n, PLURAL(n));
+		if (e->pattern)
+			probe_report_add(r, e->pattern, n ? PROBE_OK : PROBE_LESS, text, n ? NULL : "ip -br link");
+	}
+}
+
 static void check_config(struct probe_report *r, const struct config *c)
 {
 	char why[REFUSAL_STRLEN];
@@ -339,6 +354,8 @@ static void check_config(struct probe_report *r, const struct config *c)
 
 	check_pin_dir(r, c);
 	check_control(r, c);
+	check_patterns(r, c);
+	qdiscs_hold();
 	for (i = 0; i < c->interfaces_count; i++) {
 		err = dataplane_interface_refused(&c->interfaces[i], why);
 		if (err && err != -ENODEV) {
@@ -355,6 +372,7 @@ static void check_config(struct probe_report *r, const struct config *c)
 		check_queue(r, &c->interfaces[i]);
 		check_in_front(r, c, &c->interfaces[i]);
 	}
+	qdiscs_release();
 	check_peers(r, c);
 	check_rtts(r, c);
 	if (c->auth && !strcmp(c->auth, "none"))

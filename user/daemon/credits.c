@@ -253,7 +253,7 @@ static void id_follow(struct credits *c)
 		msg_limited(
 			&c->id_limit, 60,
 			"%s has no address yet, by which this rack would be known: HierCC waits for one; or write 'hiercc: {id: ...}'",
-			name);
+			name ?: "the first host interface");
 		return;
 	}
 	if (tor != ctl->tor)

@@ -280,9 +280,9 @@ static int daemon_open(struct daemon *d)
 /* Adds the remaining events to the loop. 0, or -errno. */
 static int daemon_watch(struct daemon *d)
 {
-	int err = parts_watch(&d->parts, d->loop) ?:
-		  sd_event_add_io(d->loop, NULL, dataplane_linger_fd(d->dp), EPOLLIN, daemon_linger, d) ?:
-		  metrics_open(d->parts.pins, d->config, &d->metrics);
+	int err = parts_watch(&d->parts, d->loop)								?:
+			  sd_event_add_io(d->loop, NULL, dataplane_linger_fd(d->dp), EPOLLIN, daemon_linger, d) ?:
+			  metrics_open(d->parts.pins, d->config, &d->metrics);
 
 	if (err)
 		return err;
@@ -311,7 +311,8 @@ static int daemon_run(struct daemon *d)
 	int err, left;
 
 	if (*caps_missing(caps, sizeof(caps), CAPS_RUN)) {
-		msg("it needs %s: run it as root, or give it these capabilities, as its unit does; nothing is left attached", caps);
+		msg("it needs %s: run it as root, or give it these capabilities, as its unit does; nothing is left attached",
+		    caps);
 		return EXIT_FAILED;
 	}
 	err = daemon_fds(d);
@@ -353,8 +354,10 @@ int main(int argc, char **argv)
 	recorder_look(&d.recorder, d.config_path);
 	if (config_load(d.config_path, &d.config))
 		return EXIT_FAILED;
-	if (o.check)
+	if (o.check) {
+		config_patterns_list(d.config, stdout);
 		msg_info("%s: valid", d.config_path);
+	}
 	err = o.check ? EXIT_DONE : daemon_run(&d);
 	config_free(d.config); /* wipes the keys */
 	return err;

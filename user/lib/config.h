@@ -12,6 +12,7 @@
 #define CONFIG_PATH "/etc/sluice/sluice.yaml" /* default, overridden by --config */
 #define CONFIG_INTERFACES 1024		      /* maximum number */
 #define CONFIG_CLASS_PORTS 64		      /* of them, those with classes: room in the maps */
+#define CONFIG_PFC_PORTS (PFC_SLOTS - 1)      /* and those with pfc */
 #define CONFIG_POD_CIDRS 16
 #define METRICS_PODS_MAX 500
 #define CONFIG_PREFIX_MAX 64 /* maximum length, characters */
@@ -71,6 +72,8 @@ struct config_interface {
 	struct config_class *classes; /* NULL: the port has one queue */
 	unsigned int classes_count;
 	char configured[IFNAMSIZ]; /* name as in the file, kept when the interface is renamed */
+	const char *pattern;	   /* the name in the file is this pattern; NULL: it is none */
+	bool gone;		   /* by pattern, and the device went away: its place may be taken */
 };
 
 #define CONFIG_TELEMETRY_AUTO TELEMETRY_MODES /* by the encoding; no peer has it once the file is loaded */
@@ -172,8 +175,11 @@ struct config {
 		unsigned int pods;  /* the same of pods with a queue */
 		char *bundles;	    /* directory of a container runtime; NULL: the known ones */
 	} metrics;
-	struct config_interface *interfaces;
+	struct config_interface *entries; /* interfaces as in the file: names and patterns */
+	unsigned int entries_count;
+	struct config_interface *interfaces; /* of this machine, by name or pattern; room for CONFIG_INTERFACES */
 	unsigned int interfaces_count;
+	const struct config_interface *crowded; /* the last entry by pattern that found no room for a device */
 	struct config_peer *peers;
 	unsigned int peers_count;
 };
@@ -193,6 +199,16 @@ const char *config_device_name(const char *configured, char buf[IFNAMSIZ]);
 
 /* One of its interfaces was renamed. */
 int config_interface_rename(struct config *c, struct config_interface *i, const char *name);
+
+/*
+ * Adds the devices that have appeared and match a pattern. Others keep their places. 0, or -errno; -ENOSPC: there is no
+ * room for one that c->crowded matches, which is returned once.
+ */
+int config_follow(struct config *c);
+/* The number of interfaces by the pattern of this entry. */
+unsigned int config_matches(const struct config *c, const struct config_interface *entry);
+/* Prints each pattern with the interfaces that it matches, one a line. */
+void config_patterns_list(const struct config *c, FILE *to);
 
 /* The parameters of a peer's prefix in the form of the data plane. */
 struct peer config_peer_value(const struct config *c, const struct config_peer *p);

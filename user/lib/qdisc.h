@@ -28,6 +28,16 @@ struct qdisc_found {
 /* Those of an interface, or of all (ifindex 0), as the kernel lists them. Their number, or -errno; the caller frees *list. */
 int qdiscs_read(__u32 ifindex, struct qdisc_found **list);
 
+/*
+ * The kernel lists the qdiscs of all interfaces, whatever it is asked for, so who looks at each of many interfaces would
+ * take time that grows with their square. From hold to release one list serves all reads, until qdiscs_changed() says that
+ * it is out of date: by who changes a qdisc, as qdisc_set() and qdisc_root_delete() do. A change by others is seen
+ * after the release. Holds may be nested.
+ */
+void qdiscs_hold(void);
+void qdiscs_release(void);
+void qdiscs_changed(void);
+
 struct qdisc_tree {
 	struct qdisc root;
 	struct qdisc child;    /* the first below the root */

@@ -8,6 +8,7 @@
 #include "attach/hook/filter.h"
 #include "attach/hook/tcx.h"
 #include "lib/net.h"
+#include "lib/qdisc.h"
 #include "lib/util.h"
 
 static int clsact_filter_set(__u32 ifindex, enum bpf_tc_attach_point where, int prog_fd)
@@ -82,6 +83,7 @@ int clsact_make(__u32 ifindex, int *made)
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 	int err = bpf_tc_hook_create(&hook);
 
+	qdiscs_changed();
 	/* The kernel's answer may have been lost after the qdisc was made. An empty one is removed again. */
 	if (err && err != -EEXIST && !filters_count(ifindex))
 		bpf_tc_hook_destroy(&hook);
@@ -99,6 +101,7 @@ int clsact_remove(__u32 ifindex)
 
 	if (!filters)
 		err = bpf_tc_hook_destroy(&hook);
+	qdiscs_changed();
 	if (!err || err == -ENOENT || err == -EINVAL || err == -ENODEV) /* there is none, or no interface */
 		return 0;
 	if_indextoname(ifindex, name);

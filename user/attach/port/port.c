@@ -326,7 +326,8 @@ int port_add(struct dataplane *dp, const struct config *c, const struct config_i
 	if (i->role == PORT_F_HOST)
 		port_xdp(dp, c, &p);
 	if ((!p.had || p.old.flags & PORT_F_LEAVING) && dp->prog.running)
-		msg_info("%s: attached (configured): %s", i->name, port_role(&p.port));
+		msg_info("%s: attached (%s%s): %s", i->name, i->pattern ? "matches " : "configured", i->pattern ?: "",
+			 port_role(&p.port));
 	port_before_watch(dp, i - c->interfaces, &p.port);
 	if (!p.had || (i->ecn_bytes && !p.old.ecn_bytes))
 		port_advise(i, &p.port, ppfc_port_by_nic(&dp->pins, p.link.ifindex));

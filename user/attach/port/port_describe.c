@@ -30,7 +30,7 @@ int interface_takes_tcx(const struct config_interface *i)
 	return i->attach == CONFIG_ATTACH_AUTO && kernel_has_tcx();
 }
 
-/* Whether an interface cannot be used as it is, and why. */
+/* Whether an interface cannot be used as it is, and why. -ENODEV: not yet, which is no reason to refuse it. */
 static int port_refused(const struct config_interface *i, const struct link_info *link, const struct qdisc_info *q,
 			__u64 speed_bps, char *why)
 {
@@ -46,6 +46,8 @@ static int port_refused(const struct config_interface *i, const struct link_info
 			i->name, i->name);
 		return -EBUSY;
 	}
+	if (!speed_bps && i->pattern) /* of many ports some have no cable yet */
+		return -ENODEV;
 	if (!speed_bps) {
 		snprintf(why, REFUSAL_STRLEN,
 			 "the driver does not know the speed: write 'speed: 25Gbit' for this interface");
@@ -85,10 +87,10 @@ int port_describe(const struct config *c, const struct config_interface *i, cons
 	}
 	port->speed_bps = port_speed(i, link, &q, port->speed_bps);
 	err = port_refused(i, link, &q, port->speed_bps, why);
-	if (err) {
+	if (err && err != -ENODEV)
 		msg("%s: %s", i->name, why);
+	if (err)
 		return err;
-	}
 	if (i->role == PORT_F_HOST) {
 		err = domain_get(link->ifindex, &port->domain, &vrf);
 		if (err)

@@ -7,7 +7,7 @@
 
 /*
  * Fills in a port from configuration and kernel; -errno with a message when it cannot be used. A driver reports no
- * speed while there is no link: the port keeps its speed.
+ * speed while there is no link: the port keeps its speed. -ENODEV, without a message: a port by pattern has none yet.
  */
 int port_describe(const struct config *c, const struct config_interface *i, const struct link_info *link,
 		  struct port *port);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The sets of programs that a configuration wants, and the wings (abi/control.h). */
+/*
+ * The sets of programs that a configuration wants, and the wings (abi/control.h): by its entries, so that an interface
+ * that appears and matches a pattern finds its programs.
+ */
 #include "attach/prog/prog_room.h"
 #include "attach/prog/sets.h"
 #include "sluice.skel.h"
@@ -9,8 +12,8 @@ unsigned int sets_wanted(const struct config *c)
 	unsigned int sets = c->node.uplink ? SET_BIT(SET_PODS) | SET_BIT(SET_BACKLOG) : 0;
 	unsigned int k;
 
-	for (k = 0; k < c->interfaces_count; k++) {
-		const struct config_interface *i = &c->interfaces[k];
+	for (k = 0; k < c->entries_count; k++) {
+		const struct config_interface *i = &c->entries[k];
 
 		if (i->role == PORT_F_HOST)
 			sets |= SET_BIT(SET_HOST);
@@ -31,10 +34,10 @@ __u8 wings_wanted(const struct config *c)
 	unsigned int k;
 	__u8 wings = 0;
 
-	for (k = 0; k < c->interfaces_count; k++) {
-		if (c->interfaces[k].pfc)
+	for (k = 0; k < c->entries_count; k++) {
+		if (c->entries[k].pfc)
 			wings |= WING_PAUSES;
-		if (c->interfaces[k].voqs)
+		if (c->entries[k].voqs)
 			wings |= WING_RACKS;
 	}
 	for (k = 0; k < c->peers_count; k++)

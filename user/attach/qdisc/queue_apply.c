@@ -348,8 +348,8 @@ static unsigned int queues_wanted(const struct config *c)
 {
 	unsigned int n = 0, k;
 
-	for (k = 0; c && k < c->interfaces_count; k++)
-		n += c->interfaces[k].queue == CONFIG_QUEUE_SLUICE;
+	for (k = 0; c && k < c->entries_count; k++)
+		n += c->entries[k].queue == CONFIG_QUEUE_SLUICE;
 	return n;
 }
 
@@ -362,16 +362,16 @@ int queues_check(const struct qdisc_room *room, const struct config *c)
 	unsigned int k;
 	int err = 0;
 
+	for (k = 0; k < c->entries_count; k++) {
+		if (c->entries[k].queue != CONFIG_QUEUE_SLUICE || !*room->why)
+			continue;
+		msg("%s: 'queue: sluice': %s: write 'queue: fq' for this interface", c->entries[k].name, room->why);
+		return -EOPNOTSUPP;
+	}
 	for (k = 0; !err && k < c->interfaces_count; k++) {
 		const struct config_interface *i = &c->interfaces[k];
 
-		if (i->queue != CONFIG_QUEUE_SLUICE)
-			continue;
-		if (*room->why) {
-			msg("%s: 'queue: sluice': %s: write 'queue: fq' for this interface", i->name, room->why);
-			return -EOPNOTSUPP;
-		}
-		if (link_get(i->name, &link) || qdisc_tree_get(link.ifindex, &t))
+		if (i->queue != CONFIG_QUEUE_SLUICE || link_get(i->name, &link) || qdisc_tree_get(link.ifindex, &t))
 			continue;
 		if (!root_is_ours(t) && !root_is_sluice(t) && !root_is_replaceable(t))
 			err = queue_refuse(i->name, t);

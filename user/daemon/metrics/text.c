@@ -62,7 +62,7 @@ struct ports {
 		unsigned int classes_n;
 		int has_nic; /* the NIC does PFC */
 		struct pfc_nic nic;
-	} at[64];
+	} at[CONFIG_INTERFACES];
 };
 
 /* Reads the counters of a port's NIC; 0 if it does no PFC. */

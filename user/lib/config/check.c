@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "lib/config/check.h"
+#include "lib/config/devices.h"
 #include "sluice/rack/hiercc.h"
 #include "sluice/wire/wire.h"
 
@@ -140,14 +141,24 @@ static int config_check_role(struct tables *in, const struct config_interface *i
 	return err | config_check_queue(in, i) | config_check_ecn(in, i) | config_check_classes(in, i);
 }
 
+/* fnmatch() takes a bracket without an end for the character itself. */
+static int config_check_pattern(struct tables *in, const struct config_interface *i)
+{
+	const char *open = strchr(i->name, '[');
+
+	if (!open || strchr(open, ']'))
+		return 0;
+	return config_bad(in, &i->name, "interfaces: %s: the bracket has no end: write for example swp[1-4]", i->name);
+}
+
 static int config_check_interface(struct tables *in, const struct config *c, unsigned int n)
 {
-	const struct config_interface *i = &c->interfaces[n];
+	const struct config_interface *i = &c->entries[n];
 	unsigned int k;
 	int err = 0;
 
 	for (k = 0; k < n; k++) {
-		const struct config_interface *other = &c->interfaces[k];
+		const struct config_interface *other = &c->entries[k];
 
 		if (strcmp(i->name, other->name))
 			continue;
@@ -157,7 +168,7 @@ static int config_check_interface(struct tables *in, const struct config *c, uns
 		else
 			err |= config_bad(in, &i->name, "interfaces: %s is named twice: leave one", i->configured);
 	}
-	return err | config_check_role(in, i);
+	return err | config_check_pattern(in, i) | config_check_role(in, i);
 }
 
 static int config_check_peer(struct tables *in, const struct config *c, unsigned int n)
@@ -188,12 +199,10 @@ static int config_check_peer(struct tables *in, const struct config *c, unsigned
 
 static int config_check_node(struct tables *in, const struct config *c)
 {
-	unsigned int i;
+	const struct config_interface *e = config_entry_of(c, c->node.uplink);
 	int err = 0;
 
-	for (i = 0; i < c->interfaces_count && !config_is_uplink(c, c->interfaces[i].name); i++)
-		;
-	if (i == c->interfaces_count || c->interfaces[i].role != PORT_F_HOST) {
+	if (!e || e->role != PORT_F_HOST) {
 		err |= config_bad(
 			in, &c->node.uplink,
 			"node: uplink '%s' is not one of the interfaces with role host: write the one that leads to the network",
@@ -308,10 +317,10 @@ static int config_check_tor(struct tables *in, const struct config *c)
 	unsigned int k, hosts = 0;
 	int err = 0;
 
-	for (k = 0; k < c->interfaces_count; k++) {
-		if (c->interfaces[k].voqs)
-			tor = &c->interfaces[k];
-		hosts += c->interfaces[k].role == PORT_F_HOST;
+	for (k = 0; k < c->entries_count; k++) {
+		if (c->entries[k].voqs)
+			tor = &c->entries[k];
+		hosts += c->entries[k].role == PORT_F_HOST;
 	}
 	if (!tor)
 		return 0;
@@ -343,14 +352,23 @@ static int config_check_tor(struct tables *in, const struct config *c)
 	return err;
 }
 
-/* The number of interfaces that do at least this with pauses. */
-static unsigned int pfc_count(const struct config *c, enum config_pfc least)
+static unsigned int pfc_ports(const struct config *c)
 {
 	unsigned int k, n = 0;
 
 	for (k = 0; k < c->interfaces_count; k++)
-		n += c->interfaces[k].pfc >= least;
+		n += c->interfaces[k].pfc != CONFIG_PFC_OFF;
 	return n;
+}
+
+/* Whether any entry, also one whose device is not there, pauses its neighbour. */
+static int pfc_pauses(const struct config *c)
+{
+	unsigned int k;
+
+	for (k = 0; k < c->entries_count && c->entries[k].pfc < CONFIG_PFC_PAUSE; k++)
+		;
+	return k < c->entries_count;
 }
 
 /* The buffer has to have room for more than the bytes that arrive after XOFF. */
@@ -383,11 +401,11 @@ static int config_check_buffer(struct tables *in, const struct config *c)
 
 static int config_check_pfc(struct tables *in, const struct config *c)
 {
-	if (pfc_count(c, CONFIG_PFC_OBEY) >= PFC_SLOTS) {
-		return config_bad(in, &c->interfaces, "interfaces: more than %u have pfc: leave it out at some",
-				  PFC_SLOTS - 1);
+	if (pfc_ports(c) > CONFIG_PFC_PORTS) {
+		return config_bad(in, &c->entries, "interfaces: more than %u have pfc: leave it out at some",
+				  CONFIG_PFC_PORTS);
 	}
-	if (!pfc_count(c, CONFIG_PFC_PAUSE))
+	if (!pfc_pauses(c))
 		return 0;
 	if (!c->buffer_bytes) {
 		return config_bad(
@@ -403,26 +421,27 @@ static int config_check_lists(struct tables *in, struct config *c)
 	unsigned int i, hosts = 0, sending = 0, classes = 0;
 	int err = 0;
 
-	for (i = 0; i < c->interfaces_count; i++) {
+	for (i = 0; i < c->entries_count; i++) {
 		err |= config_check_interface(in, c, i);
-		hosts += c->interfaces[i].role == PORT_F_HOST;
-		classes += !!c->interfaces[i].classes_count;
-		sending += c->interfaces[i].role == PORT_F_HOST && c->interfaces[i].pfc == CONFIG_PFC_OFF;
+		hosts += c->entries[i].role == PORT_F_HOST;
+		sending += c->entries[i].role == PORT_F_HOST && c->entries[i].pfc == CONFIG_PFC_OFF;
 	}
+	for (i = 0; i < c->interfaces_count; i++)
+		classes += !!c->interfaces[i].classes_count;
 	for (i = 0; i < c->peers_count; i++) {
 		config_choose_telemetry(&c->peers[i]);
 		config_rtt_begin(&c->peers[i]);
 		err |= config_check_peer(in, c, i);
 	}
 	if (classes > CONFIG_CLASS_PORTS)
-		err |= config_bad(in, &c->interfaces,
+		err |= config_bad(in, &c->entries,
 				  "interfaces: %u have classes, and there is room for %u: leave them out at some",
 				  classes, CONFIG_CLASS_PORTS);
 	err |= config_check_rounds(in, c) | config_check_voq(in, c) | config_check_pfc(in, c);
 	/* A port that only obeys pauses needs no peer. */
 	if (sending && !c->peers_count)
 		err |= config_bad(
-			in, &c->interfaces,
+			in, &c->entries,
 			"a host interface needs peers: name the prefixes to which telemetry may be sent, or write 'pfc: obey' if it does no more than that");
 	err |= config_check_tor(in, c);
 	if ((hosts && c->peers_count) || config_is_tor(c))

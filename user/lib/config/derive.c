@@ -77,9 +77,9 @@ int config_is_tor(const struct config *c)
 {
 	unsigned int k;
 
-	for (k = 0; k < c->interfaces_count && !c->interfaces[k].voqs; k++)
+	for (k = 0; k < c->entries_count && !c->entries[k].voqs; k++)
 		;
-	return k < c->interfaces_count;
+	return k < c->entries_count;
 }
 
 __u64 config_headroom(const struct config *c, __u64 bps, __u32 mtu)

@@ -32,7 +32,9 @@ static const struct config_table class_table = { class_keys, sizeof(struct confi
 static const struct config_key interface_keys[] = {
 	{ "name", &config_string, FIELD(struct config_interface, name), .required = true, .most = IFNAMSIZ - 1,
 	  .range = "1 to 15 characters", .example = "eth0", .reload = "at once",
-	  .meaning = "Ethernet device. Must exist at the first start; later it may come and go" },
+	  .note = "a name, or a pattern as in a shell",
+	  .meaning = "Ethernet device. Must exist at the first start; later it may come and go. A pattern: all "
+		     "Ethernet devices that it matches, also those that appear later" },
 	{ "role", &config_word, FIELD(struct config_interface, role), .required = true, .words = role_words,
 	  .refusal = "is unknown", .reload = "at once",
 	  .meaning = "host: source and sink of telemetry. switch: stamps what leaves by this port" },

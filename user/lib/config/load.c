@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/config/check.h"
+#include "lib/config/devices.h"
 #include "lib/config/keys.h"
 #include "lib/config/tables.h"
 
@@ -19,19 +20,47 @@ const char *config_device_name(const char *configured, char buf[IFNAMSIZ])
 /* A device has one name that the kernel uses, and any number of others. 0, or -ENOMEM. */
 static int devices_name(struct config *c)
 {
+	struct config_interface *e;
 	char name[IFNAMSIZ];
-	unsigned int k;
 	int err = 0;
 
-	for (k = 0; k < c->interfaces_count; k++)
-		if (strcmp(config_device_name(c->interfaces[k].configured, name), c->interfaces[k].name))
-			err = err ?: config_interface_rename(c, &c->interfaces[k], name);
+	for (e = c->entries; e < c->entries + c->entries_count && !err; e++) {
+		if (config_is_pattern(e->name))
+			e->pattern = e->name;
+		else if (strcmp(config_device_name(e->configured, name), e->name))
+			err = config_interface_rename(c, e, name);
+	}
+	return err;
+}
+
+/* Finds the interfaces of this machine. */
+static int interfaces_find(struct tables *t, struct config *c)
+{
+	int err = devices_name(c) ?: config_interfaces_begin(c) ?: config_follow(c);
+
+	if (err == -ENOSPC)
+		return config_bad(
+			t, &c->crowded->name,
+			"interfaces: %s: matches more interfaces than there is room for: %u, with classes %u, with pfc %u: write a pattern that matches fewer",
+			c->crowded->name, CONFIG_INTERFACES, CONFIG_CLASS_PORTS, CONFIG_PFC_PORTS);
+	if (err && err != -ENOMEM)
+		msg("interfaces: looking for those that a pattern matches: %s", strerror(-err));
 	return err;
 }
 
 static int values_check(struct tables *t, void *config)
 {
-	return devices_name(config) ?: config_check(t, config);
+	return interfaces_find(t, config) ?: config_check(t, config);
+}
+
+static void patterns_warn(const struct config *c)
+{
+	const struct config_interface *e;
+
+	for (e = c->entries; e < c->entries + c->entries_count; e++)
+		if (e->pattern && !config_matches(c, e))
+			msg("interfaces: '%s' matches no interface yet, besides those of other entries: one that appears is attached; 'ip -br link' has the names",
+			    e->pattern);
 }
 
 int config_load(const char *path, struct config **config)
@@ -53,6 +82,7 @@ int config_load(const char *path, struct config **config)
 		config_free(c);
 		return err;
 	}
+	patterns_warn(c);
 	*config = c;
 	return 0;
 }
@@ -67,6 +97,7 @@ void config_free(struct config *c)
 	if (!c)
 		return;
 	explicit_bzero(&c->keys, sizeof(c->keys));
+	config_interfaces_free(c);
 	tables_free(&config_top, c);
 	free(c);
 }

@@ -106,16 +106,70 @@ static int qdisc_take(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-/* The kernel answers with the qdiscs of all interfaces, whatever the request asks for. */
-int qdiscs_read(__u32 ifindex, struct qdisc_found **list)
+static int qdiscs_ask(struct qdisc_list *l)
 {
 	char buf[MNL_NLMSG_HDRLEN + 64] = {};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct qdisc_list l = { .ifindex = ifindex };
 	int err;
 
 	tc_request(nlh, RTM_GETQDISC, NLM_F_DUMP, 0);
-	err = nl_talk(nlh, qdisc_take, &l);
+	err = nl_talk(nlh, qdisc_take, l);
+	if (err) {
+		free(l->q);
+		*l = (struct qdisc_list){};
+	}
+	return err;
+}
+
+static struct {
+	unsigned int holds;
+	int is_read;
+	struct qdisc_list all;
+} held;
+
+void qdiscs_hold(void)
+{
+	held.holds++;
+}
+
+void qdiscs_release(void)
+{
+	if (!--held.holds)
+		qdiscs_changed();
+}
+
+void qdiscs_changed(void)
+{
+	free(held.all.q);
+	held.all = (struct qdisc_list){};
+	held.is_read = 0;
+}
+
+/* Takes those of an interface, or of all, from the list that is held. */
+static int held_take(struct qdisc_list *l)
+{
+	int err = held.is_read ? 0 : qdiscs_ask(&held.all);
+	const struct qdisc_found *f;
+	struct qdisc_found *copy;
+
+	held.is_read = !err;
+	for (f = held.all.q; !err && f < held.all.q + held.all.n; f++) {
+		if (l->ifindex && f->ifindex != l->ifindex)
+			continue;
+		copy = qdisc_new(l);
+		if (copy)
+			*copy = *f;
+		else
+			err = -ENOMEM;
+	}
+	return err;
+}
+
+int qdiscs_read(__u32 ifindex, struct qdisc_found **list)
+{
+	struct qdisc_list l = { .ifindex = ifindex };
+	int err = held.holds ? held_take(&l) : qdiscs_ask(&l);
+
 	if (err) {
 		free(l.q);
 		l.q = NULL;
@@ -226,6 +280,7 @@ int qdisc_set(__u32 ifindex, __u32 parent, __u32 handle, const struct qdisc *q)
 	mnl_attr_put_strz(nlh, TCA_KIND, q->kind);
 	if (q->options_len)
 		mnl_attr_put(nlh, TCA_OPTIONS, q->options_len, q->options);
+	qdiscs_changed();
 	return nl_talk(nlh, NULL, NULL);
 }
 
@@ -236,6 +291,7 @@ int qdisc_root_delete(__u32 ifindex)
 	int err;
 
 	tc_request(nlh, RTM_DELQDISC, NLM_F_ACK, ifindex)->tcm_parent = TC_H_ROOT;
+	qdiscs_changed();
 	err = nl_talk(nlh, NULL, NULL);
 	return err == -ENOENT || err == -EINVAL ? 0 : err; /* there is none that could be deleted */
 }
