@@ -127,7 +127,7 @@ static void first_take(struct sim_flow *f, int anew)
 			known = old;
 	}
 	n = anew ? first_count(first, began, engine.now_ns, p->t_ns, k ? k->rate_ns : 0) : first_counted(first);
-	if (!anew && *began != FIRST_OVER &&
+	if (!anew && *began != FIRST_OVER && !f->sluice.told &&
 	    (uint32_t)(engine.now_ns >> FIRST_SHIFT) - *began > FIRST_RTTS * p->t_ns >> FIRST_SHIFT)
 		*began = FIRST_OVER;
 	share = *began == FIRST_OVER ? p->w_init : first_share(p->w_init, n, known);
@@ -270,8 +270,9 @@ void sluice_ack(struct sim_flow *f, const struct sim_packet *p)
 	rtt_on_ack(f, p, &ack);
 	if (own->params.t_ns != scheme_rules.hpcc.t_ns)
 		params_take(f, 0, 0);
-	if (f->opening) {
+	if (f->opening) { /* as flow_window_known(): W is what is told, and R is by it */
 		first_feedback(f, &ack, p->flows);
+		f->cc.rate_bps = hpcc_rate_bps(f->cc.w, own->params.t_ns);
 		output(f);
 		return;
 	}

@@ -421,10 +421,13 @@ static inline __u32 flow_first_share(const struct flow *f, __u64 at_ns, __u64 co
 	return shares > FLOW_SHARES_LEAST ? shares : FLOW_SHARES_LEAST;
 }
 
-/* Whether it has waited long enough: its path reports nothing, W is W_init. flow_begin() notes it: the units wrap. */
+/*
+ * Whether it has waited long enough: its path reports nothing, not even to a handshake, and W is W_init. flow_begin() notes it:
+ * the units wrap.
+ */
 static inline int flow_first_ends(const struct flow *f, __u64 now_ns)
 {
-	return !f->rx.feedbacks && f->companion.began_us && f->companion.began_us != FIRST_OVER &&
+	return !f->rx.feedbacks && !f->rx.fb_ns && f->companion.began_us && f->companion.began_us != FIRST_OVER &&
 	       !flow_is_first(f, now_ns);
 }
 

@@ -218,8 +218,6 @@ failed:
 static inline int egress_ask(struct __sk_buff *ctx, const struct egress_pkt *p, struct flow *f,
 			     struct scratch_space *space)
 {
-	if (p->syn)
-		return f->path.telemetry == TELEMETRY_COMPANION && egress_probe(ctx, space, PROBE_OF_DATA);
 	if (p->jumbo_bytes) /* too long except for a companion; a smaller packet will come */
 		return 0;
 	if (!(f->tx.flags & FLOW_F_TUNNEL) && egress_probe(ctx, space, PROBE_WRAPPED))
@@ -250,7 +248,8 @@ static inline void egress_ask_stranger(struct __sk_buff *ctx, struct egress_pkt 
 
 /*
  * The peer, if it strips. Asks if that is not known, and also if a peer that strips was not heard from for long: it may
- * have lost sight of us. SYN-ACK and RST do not ask: the packets after them show who is at the other end. A UDP flow also asks, once in a base RTT, for feedback that no reply brings; after two if replies bring W, which comes a
+ * have lost sight of us. SYN, SYN-ACK and RST do not ask: the packets after them show who is at the other end. A UDP
+ * flow also asks, once in a base RTT, for feedback that no reply brings; after two if replies bring W, which comes a
  * little more than T apart.
  */
 static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt *p, struct flow *f,
@@ -258,10 +257,10 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 {
 	struct host *h = bpf_map_lookup_elem(&hosts, host_of_flow(&p->key));
 	__u64 feedback_ns = f->params.t_ns;
-	int ask, may_ask = !p->rst && !(p->syn && p->ack);
+	int ask;
 
 	if (!h) {
-		if (may_ask)
+		if (!p->syn && !p->rst)
 			egress_ask_stranger(ctx, p, f, space);
 		return 0;
 	}
@@ -283,7 +282,7 @@ static inline struct host *egress_peer(struct __sk_buff *ctx, struct egress_pkt 
 	if (h->capable && p->key.proto == IPPROTO_UDP && f->path.telemetry != TELEMETRY_COMPANION &&
 	    p->now_ns > f->rx.fb_ns + feedback_ns)
 		ask = 1;
-	if (ask && may_ask && p->now_ns > f->tx.probe_ns + f->params.t_ns) {
+	if (ask && !p->syn && !p->rst && p->now_ns > f->tx.probe_ns + f->params.t_ns) {
 		f->tx.probe_ns = p->now_ns;
 		if (egress_ask(ctx, p, f, space))
 			h->asked_ns = p->now_ns;

@@ -12,11 +12,10 @@
  * would fill a path that holds 33.
  *
  * Flows of other hosts count too: SYN and SYN-ACK to a host that strips, and to which no R is known, have a companion,
- * and so has the SYN to a host that was never heard from. Its answer brings N of the receiver's port before the first
- * data, for all flows that begin in the next FIRST_KNOWN_RTTS, and the first feedback brings it again. The k-th of flows
- * that begin together is told k, or more where too much is promised. With 8 senders at 100 Mbit/s and 4 ms the queue of
- * the start had 348 KB without it, and has 10 KB; with 16 that send 64 KB each to a new host it had 200 KB and 5 packets
- * lost where a SYN did not ask such a host, and has 39 KB.
+ * whose answer brings N of the receiver's port before the first data, for all flows that begin in the next
+ * FIRST_KNOWN_RTTS, and the first feedback brings it again. The k-th of flows that begin together is told k, or more
+ * where too much is promised. With 8 senders at 100 Mbit/s and 4 ms the queue of the start had 348 KB without it, and has
+ * 10 KB.
  */
 #include "sluice/cc/hpcc_state.h"
 #include "sluice/once.h"

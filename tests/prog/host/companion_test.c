@@ -460,36 +460,6 @@ SinkTest(companion, reply__that_is_late_on_the_way_there_lowers_w)
 	}
 }
 
-/* A SYN asks a host that was never heard from, once a second. A SYN-ACK does not: its SYN may name any victim. */
-Test(companion, companion__of_a_syn_to_a_stranger)
-{
-	static const __u8 flags[] = { SYN | ACK, RST, SYN, SYN };
-	struct asker a = asker_make();
-	struct peer peer = peer_usual();
-	struct frame in, got;
-	unsigned int i, l4;
-
-	telemetry_beside();
-	peer.telemetry = TELEMETRY_COMPANION;
-	peer_set("192.0.2.0", 96 + 24, &peer);
-	for (i = 0; i < sizeof(flags); i++) {
-		fixture("%u: flags %#x", i, flags[i]);
-		in = tcp(.flags = flags[i], .to = HOST_STRANGER, .sport = 5000 + i);
-		run(EGRESS, &in, .ifindex = a.ifindex);
-		if (i != 2) {
-			expect_counted(STAT_TX_HANDSHAKE);
-			expect_no_probe(&a);
-			continue;
-		}
-		expect_counted(STAT_TX_HANDSHAKE, STAT_COMPANION_SENT);
-		cr_assert(packet_catch(a.fd, &got, 1000), "no companion");
-		l4 = companion_at(&got);
-		expect_eq(get16(got.b + l4 + COMPANION_MESSAGE + 4) << 16 | get16(got.b + l4 + COMPANION_MESSAGE + 6),
-			  0);
-	}
-	expect_eq(host_exists(0, HOST_STRANGER), 0);
-}
-
 /*
  * The companion of a handshake asks for N before the first data leaves, which begins with W_init / N, whether hops stamp or
  * not. N may come late. While it is known, the next connections do not ask.
