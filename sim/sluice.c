@@ -158,16 +158,10 @@ void sluice_sent(struct sim_flow *f, uint32_t bytes)
 
 /* --- 2. N --- */
 
-static uint32_t scaled(const struct sim_flow *f, uint32_t n)
-{
-	const struct sim_port *port = &net.ports[net.nodes[net.hosts[f->to]].ports_first];
-
-	return ((uint64_t)n * port->speed.scale_q16 + 0xffff) >> 16;
-}
-
 /* As report_flows(). */
 void sluice_seen(struct sim_flow *f, struct sim_packet *p)
 {
+	const struct sim_port *port = &net.ports[net.nodes[net.hosts[f->to]].ports_first];
 	struct rx_counter *counter = &nodes[f->to].counter;
 	uint64_t t_ns = scheme_rules.hpcc.t_ns;
 	uint32_t n;
@@ -175,13 +169,13 @@ void sluice_seen(struct sim_flow *f, struct sim_packet *p)
 	if (engine.now_ns >= f->sluice.count_ns) {
 		f->sluice.count_ns = engine.now_ns + t_ns / COUNTS;
 		rx_count(counter, &f->sluice.mark, engine.now_ns, RX_COUNT_RTTS * t_ns);
-		f->sluice.counted = scaled(f, rx_counted(counter));
+		f->sluice.counted = telem_flows(&port->speed, rx_counted(counter));
 	}
 	p->flows = f->sluice.counted;
 	if (!f->opening)
 		return;
 	n = first_promise(&nodes[f->to].promised_ns, rx_counted(counter), engine.now_ns, t_ns);
-	p->flows = scaled(f, n);
+	p->flows = telem_flows(&port->speed, n);
 }
 
 /* As feedback_flows(). */
@@ -204,12 +198,12 @@ static void counted_take(struct sim_flow *f, const struct hpcc_ack *ack, uint32_
 static void first_feedback(struct sim_flow *f, const struct hpcc_ack *ack, uint32_t told)
 {
 	const struct hpcc_params *p = &f->sluice.params;
-	q12_t share, own = first_share(p->w_init, first_counted(&nodes[f->from].first), 0);
+	q12_t share;
 
 	if (told && scheme_rules.count) {
 		share = first_told(p, told, ack->hops ? ack->hop[ack->hops - 1].bps : 0);
 		if (f->sluice.told && !f->opening)
-			first_raise(&f->cc, p, share < own ? share : own);
+			first_raise(&f->cc, p, first_counted(&nodes[f->from].first), share);
 		else
 			first_cap(&f->cc, p, share);
 	}

@@ -195,7 +195,7 @@ static inline void feedback_first_share(struct flow *f, const struct feedback *f
 {
 	__u32 last = fb->hops - 1, ifindex = f->path.ifindex;
 	const struct port *port = 0;
-	q12_t share, own;
+	q12_t share;
 	__u64 bps;
 
 	VERIFIER_FORGET(last);
@@ -205,12 +205,10 @@ static inline void feedback_first_share(struct flow *f, const struct feedback *f
 	share = first_told(&f->params, fb->flows, bps);
 	if (f->companion.began_us && f->rx.fb_ns)
 		port = bpf_map_lookup_elem(&ports, &ifindex);
-	if (!port) {
+	if (port)
+		first_raise(&f->cc, &f->params, first_counted(&port->first), share);
+	else
 		first_cap(&f->cc, &f->params, share);
-		return;
-	}
-	own = first_share(f->params.w_init, first_counted(&port->first), 0);
-	first_raise(&f->cc, &f->params, share < own ? share : own);
 }
 
 /* The first feedback of a flow has no earlier record, so it gives no U, but N brings W down. */

@@ -28,17 +28,6 @@
 
 #define REPORT_COUNTS 8 /* how many times per T a flow re-reads N, the number of flows sharing its port */
 
-/*
- * A port whose speed is not in the table of telemetry.h appears as a faster one in its stamps, with all that it reports
- * multiplied by the ratio: so is N.
- */
-static inline __u32 report_scaled(const struct port *port, __u32 n)
-{
-	__u64 scaled = ((__u64)n * port->speed.scale_q16 + 0xffff) >> 16;
-
-	return scaled < 0xffff ? scaled : 0xffff;
-}
-
 /* N of the flow's port, for its sender. handshake: as a flow is told that has not begun. */
 VERIFIED_ONCE int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns, __u32 handshake)
 {
@@ -58,10 +47,10 @@ VERIFIED_ONCE int report_flows(struct flow *f, __u32 ifindex, __u64 now_ns, __u3
 		return 0;
 	rx_count(&port->count, &f->voq.count_mark, now_ns, port->count_ns);
 	n = rx_counted(&port->count);
-	f->rx.counted = report_scaled(port, n);
+	f->rx.counted = telem_flows(&port->speed, n);
 	if (!handshake || !f->params.t_ns)
 		return f->rx.counted;
-	return report_scaled(port, first_promise(&port->promised_ns, n, now_ns, f->params.t_ns));
+	return telem_flows(&port->speed, first_promise(&port->promised_ns, n, now_ns, f->params.t_ns));
 }
 
 static inline void report_begin(struct rx_flow *r, const struct flow *f, const struct ingress_pkt *p)

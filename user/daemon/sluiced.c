@@ -280,10 +280,12 @@ static int daemon_open(struct daemon *d)
 /* Adds the remaining events to the loop. 0, or -errno. */
 static int daemon_watch(struct daemon *d)
 {
-	int err = parts_watch(&d->parts, d->loop)								?:
-			  sd_event_add_io(d->loop, NULL, dataplane_linger_fd(d->dp), EPOLLIN, daemon_linger, d) ?:
-			  metrics_open(d->parts.pins, d->config, &d->metrics);
+	int err = parts_watch(&d->parts, d->loop);
 
+	if (!err)
+		err = sd_event_add_io(d->loop, NULL, dataplane_linger_fd(d->dp), EPOLLIN, daemon_linger, d);
+	if (!err)
+		err = metrics_open(d->parts.pins, d->config, &d->metrics);
 	if (err)
 		return err;
 	parts_report_to(&d->parts, metrics_watcher(d->metrics));

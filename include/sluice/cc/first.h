@@ -114,11 +114,14 @@ static inline void first_cap(struct hpcc_state *st, const struct hpcc_params *p,
 		st->rate_bps = rate_bps;
 }
 
-/* The same, but W may have been less: it was what a handshake is promised, and now N is told. */
-static inline void first_raise(struct hpcc_state *st, const struct hpcc_params *p, q12_t share)
+/*
+ * The same, but W may have been less: it was what a handshake is promised, and now N is told. n: flows that share the own
+ * port, first_counted().
+ */
+static inline void first_raise(struct hpcc_state *st, const struct hpcc_params *p, __u32 n, q12_t share)
 {
 	st->w = st->wc = p->w_init;
-	first_cap(st, p, share);
+	first_cap(st, p, first_share(p->w_init, n, share ? share : 1));
 }
 
 #endif

@@ -83,6 +83,14 @@ static inline struct telem_speed telem_speed_fit(__u64 bps)
 	return s;
 }
 
+/* N as such a port tells it, 16 bits: scaled as all that it reports, rounded up. n < 2^32 */
+static inline __u32 telem_flows(const struct telem_speed *s, __u32 n)
+{
+	__u64 scaled = ((__u64)n * s->scale_q16 + 0xffff) >> 16;
+
+	return scaled < 0xffff ? scaled : 0xffff;
+}
+
 /*
  * A hop's 64 bits. ts_ns and tx_bytes are free running and cut to their fields; qlen_bytes
  * saturates at 5.2 MB. The product tx_units * scale may pass 2^64 and still gives the right low

@@ -337,9 +337,7 @@ SinkTest(companion, companion__is_turned_round)
 	}
 }
 
-/*
- * N as the companion of a handshake brings it back, of position 0, and the companion of data, of another.
- */
+/* N as the companion of a handshake brings it back, of position 0, and the companion of data, of another. */
 SinkTest(companion, companion__of_a_handshake_is_told_what_is_promised)
 {
 	struct peer peer = peer_usual();

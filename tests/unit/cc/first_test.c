@@ -92,10 +92,14 @@ Test(first, first_raise__to_the_share_that_is_told_later)
 	struct hpcc_params p = { .w_init = q12_from_bytes(50000), .w_min = Q12_ONE, .packet = 1514, .t_ns = T_NS };
 	struct hpcc_state st = { .w = q12_from_bytes(3028), .wc = q12_from_bytes(3028) };
 
-	first_raise(&st, &p, p.w_init / 4);
+	first_raise(&st, &p, 1, p.w_init / 4);
 	cr_expect_eq(st.w, p.w_init / 4);
 	cr_expect_eq(st.wc, st.w);
 	cr_expect_eq(st.rate_bps, hpcc_rate_bps(p.w_init / 4, T_NS));
+	first_raise(&st, &p, 8, p.w_init / 4);
+	cr_expect_eq(st.w, p.w_init / 8, "of the own port");
+	first_raise(&st, &p, 1, 0);
+	cr_expect_eq(st.w, q12_from_bytes(2 * 1514), "the least");
 }
 
 /* W and R of a flow with that share of w_init bytes, T of 4 ms. */

@@ -231,7 +231,7 @@ static int port_appeared(struct dataplane *dp, const struct config *c, const str
 	return !port_add(dp, c, i);
 }
 
-/* Returns whether the interface is attached anew. */
+/* Returns whether its port has changed. */
 static int port_follow(struct dataplane *dp, const struct config *c, unsigned int k)
 {
 	const struct config_interface *i = &c->interfaces[k];
